@@ -1,0 +1,433 @@
+// Cause: why an attempt failed, whether its error was thrown or returned.
+#pragma once
+
+#include <planb/clock.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/error_ops.hpp>
+#include <planb/error_traits.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI {
+
+enum class CauseKind : unsigned char {
+  error,        // the attempt's own error, thrown or returned
+  timeout,      // the attempt's time was up; its error, if it left one, is kept
+  interrupted,  // the caller asked to stop, or the attempt was abandoned
+  rejected,     // an acceptance check refused the value; the value is kept
+  defect,       // a bug in this program
+};
+
+// What is to be done about a cause.
+enum class Action : unsigned char {
+  retry,         // no objection: retry_while, attempts and the schedule decide
+  next_step,     // leave this step
+  next_guarded,  // leave this step for a later one whose enter_when accepts the cause; abort where none does
+  abort,         // end the run
+};
+
+struct Verdict {
+  Action action = Action::retry;
+  bool alert = false;  // somebody should hear of it, whatever the run makes of it
+
+  friend constexpr bool operator==(Verdict, Verdict) noexcept = default;
+};
+
+// "A bug in this program": never retried, never falls back; leaves every driver as it was thrown.
+class PLANB_VISIBLE Defect : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+// What Cause::rethrow() throws for an attempt that ran out of time without an error of its own.
+class PLANB_VISIBLE AttemptTimeout : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "timed out"; }
+};
+
+namespace detail {
+struct CauseAccess;
+}
+
+// Why an attempt failed. Owns its error, so it may be stored beyond the run; copying it copies a returned error and
+// shares a thrown one. A returned error of up to 64 bytes is held without allocation.
+class Cause {
+ public:
+  // An unknown error.
+  Cause() noexcept = default;
+
+  // The exception that is being handled. Call it inside a `catch`; elsewhere it gives an unknown error.
+  [[nodiscard]] static Cause current();
+
+  // A returned error, or an exception that another thread caught (std::exception_ptr).
+  template <class E>
+  [[nodiscard]] static Cause of(E&& error);
+
+  // The attempt's time was up.
+  [[nodiscard]] static Cause timed_out() noexcept {
+    Cause cause;
+    cause.kind_ = CauseKind::timeout;
+    return cause;
+  }
+
+  Cause(const Cause& other);
+  Cause(Cause&& other) noexcept { take(other); }
+  Cause& operator=(const Cause& other) {
+    if (this != &other) *this = Cause(other);
+    return *this;
+  }
+  Cause& operator=(Cause&& other) noexcept {
+    if (this != &other) {
+      reset();
+      take(other);
+    }
+    return *this;
+  }
+  ~Cause() { reset(); }
+
+  [[nodiscard]] CauseKind kind() const noexcept { return kind_; }
+
+  // The error as an E, or null. A thrown error matches as a handler `catch (const E&)` would, a returned one by its
+  // exact type. The pointer is good for as long as this Cause lives unchanged.
+  template <class E>
+  [[nodiscard]] const E* get_if() const;
+
+  // What the error says of itself, read through error_traits. A thrown error can be read if it derives from
+  // ProviderError, or if its type is named in the plan (section "Errors" of the guide).
+  [[nodiscard]] std::optional<int> status() const;
+  [[nodiscard]] std::string code() const;  // empty: none
+  [[nodiscard]] std::optional<Duration> retry_after() const;
+  [[nodiscard]] std::string message() const;
+
+  // The error as an exception: the thrown one itself, or a copy of the returned one. Null without exceptions.
+  [[nodiscard]] std::exception_ptr exception() const;
+
+  // Throws the error: the thrown one itself, a returned one as itself, a refused value as RejectedValue, AttemptTimeout
+  // where there is none but the time was up. Ends the program in a build without exceptions.
+  [[noreturn]] void rethrow() const;
+
+ private:
+  friend struct detail::CauseAccess;
+
+  enum class Held : unsigned char { nothing, thrown, inside, shared };
+
+  static constexpr std::size_t room = 64;
+
+  template <class E>
+  static constexpr bool fits = sizeof(E) <= room && alignof(E) <= alignof(std::max_align_t) &&
+                               std::is_nothrow_move_constructible_v<E> && std::is_copy_constructible_v<E>;
+
+  template <class T>
+  [[nodiscard]] T& as() noexcept {
+    return *std::launder(reinterpret_cast<T*>(room_));
+  }
+  template <class T>
+  [[nodiscard]] const T& as() const noexcept {
+    return *std::launder(reinterpret_cast<const T*>(room_));
+  }
+
+  // The error as what ops_ knows, or null.
+  [[nodiscard]] const void* object() const noexcept {
+    switch (held_) {
+      case Held::inside: return room_;
+      case Held::shared: return as<std::shared_ptr<void>>().get();
+      case Held::thrown: return as<detail::Thrown>().named;
+      case Held::nothing: break;
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] const ProviderError* provider_error() const {
+    return held_ == Held::thrown ? get_if<ProviderError>() : nullptr;
+  }
+
+  void hold(detail::Thrown&& thrown) noexcept {
+    ::new (static_cast<void*>(room_)) detail::Thrown(std::move(thrown));
+    held_ = Held::thrown;
+  }
+
+  void take(Cause& other) noexcept;
+  void reset() noexcept;
+
+  CauseKind kind_ = CauseKind::error;
+  Held held_ = Held::nothing;
+  const detail::ErrorOps* ops_ = nullptr;
+  alignas(std::max_align_t) std::byte room_[room];
+};
+
+// What Cause::rethrow() throws for a value that an acceptance check refused: get_if<T>() on its cause gives the value.
+class PLANB_VISIBLE RejectedValue : public std::exception {
+ public:
+  explicit RejectedValue(const Cause& cause)
+      : state_(std::make_shared<const std::pair<Cause, std::string>>(cause, cause.message())) {}
+
+  [[nodiscard]] const Cause& cause() const noexcept { return state_->first; }
+  [[nodiscard]] const char* what() const noexcept override { return state_->second.c_str(); }
+
+ private:
+  std::shared_ptr<const std::pair<Cause, std::string>> state_;
+};
+
+namespace detail {
+
+// The engine's ways into a Cause.
+struct CauseAccess {
+#if PLANB_HAS_EXCEPTIONS
+  // Inside a handler for `e`.
+  [[nodiscard]] static Cause caught(const std::exception& e, CauseKind kind = CauseKind::error) noexcept {
+    Cause cause;
+    Thrown thrown{std::current_exception()};
+#if PLANB_STABLE_EXCEPTIONS
+    thrown.known = &e;
+#else
+    static_cast<void>(e);
+#endif
+    cause.hold(std::move(thrown));
+    cause.kind_ = kind;
+    return cause;
+  }
+
+  // For a pointer to something that does not derive from std::exception.
+  [[nodiscard]] static Cause caught_unknown(std::exception_ptr pointer) noexcept {
+    Cause cause;
+    cause.hold(Thrown{std::move(pointer)});
+    return cause;
+  }
+#endif
+
+  static void set_kind(Cause& cause, CauseKind kind) noexcept { cause.kind_ = kind; }
+
+  // Whether there is an error or a value, not only a kind.
+  [[nodiscard]] static bool holds(const Cause& cause) noexcept { return cause.held_ != Cause::Held::nothing; }
+  [[nodiscard]] static bool is_thrown(const Cause& cause) noexcept { return cause.held_ == Cause::Held::thrown; }
+  [[nodiscard]] static bool is_returned(const Cause& cause) noexcept {
+    return cause.held_ == Cause::Held::inside || cause.held_ == Cause::Held::shared;
+  }
+
+  // Looks for the types that the plan names in a thrown error, so that it can be read through error_traits.
+  static void name(Cause& cause, const ErrorOps* const* types, std::size_t count) {
+    if (cause.held_ != Cause::Held::thrown || cause.ops_ != nullptr) return;
+    for (const ErrorOps* const* type = types; type != types + count; ++type) {
+      if (!(*type)->find(cause.as<Thrown>())) continue;
+      cause.ops_ = *type;
+      return;
+    }
+  }
+
+  // The returned error itself, to be moved out of a cause that nobody will read any more.
+  template <class E>
+  [[nodiscard]] static E* returned(Cause& cause) noexcept {
+    if (!is_returned(cause) || !same_type(cause.ops_->type, type_id<E>())) return nullptr;
+    return static_cast<E*>(const_cast<void*>(cause.object()));
+  }
+};
+
+#if PLANB_HAS_EXCEPTIONS
+// A text for exceptions that no class describes.
+[[nodiscard]] inline std::string describe_unknown(const std::exception_ptr& pointer) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (const std::string& text) {
+    return text;
+  } catch (const char* text) {
+    return text != nullptr ? text : "unknown exception";
+  } catch (int number) {
+    return std::to_string(number);
+  } catch (...) {
+    return "unknown exception";
+  }
+}
+#endif
+
+}  // namespace detail
+
+inline Cause Cause::current() {
+#if PLANB_HAS_EXCEPTIONS
+  return of(std::current_exception());
+#else
+  return {};
+#endif
+}
+
+template <class E>
+Cause Cause::of(E&& error) {
+  using Error = std::remove_cvref_t<E>;
+  Cause cause;
+  if constexpr (std::is_same_v<Error, Cause>) {
+    return std::forward<E>(error);
+  } else if constexpr (std::is_same_v<Error, std::exception_ptr>) {
+#if PLANB_HAS_EXCEPTIONS
+    if (error == nullptr) return cause;
+    try {
+      std::rethrow_exception(error);
+    } catch (const Defect& e) {
+      return detail::CauseAccess::caught(e, CauseKind::defect);
+    } catch (const std::exception& e) {
+      return detail::CauseAccess::caught(e);
+    } catch (...) {
+      return detail::CauseAccess::caught_unknown(std::forward<E>(error));
+    }
+#endif
+  } else {
+    static_assert(std::is_move_constructible_v<Error>, "planb: an error must be movable to be kept in a Cause");
+    if constexpr (fits<Error>) {
+      ::new (static_cast<void*>(cause.room_)) Error(std::forward<E>(error));
+      cause.held_ = Held::inside;
+    } else {
+      ::new (static_cast<void*>(cause.room_)) std::shared_ptr<void>(std::make_shared<Error>(std::forward<E>(error)));
+      cause.held_ = Held::shared;
+    }
+    cause.ops_ = &detail::error_ops<Error>;
+    if constexpr (std::is_base_of_v<Defect, Error>) cause.kind_ = CauseKind::defect;
+  }
+  return cause;
+}
+
+inline Cause::Cause(const Cause& other) : kind_(other.kind_), ops_(other.ops_) {
+  switch (other.held_) {
+    case Held::nothing: break;
+    case Held::thrown: ::new (static_cast<void*>(room_)) detail::Thrown(other.as<detail::Thrown>()); break;
+    case Held::inside: other.ops_->copy(other.room_, room_); break;
+    case Held::shared:
+      ::new (static_cast<void*>(room_)) std::shared_ptr<void>(other.as<std::shared_ptr<void>>());
+      break;
+  }
+  held_ = other.held_;
+}
+
+inline void Cause::take(Cause& other) noexcept {
+  kind_ = other.kind_;
+  ops_ = other.ops_;
+  held_ = other.held_;
+  switch (held_) {
+    case Held::nothing: break;
+    case Held::thrown: ::new (static_cast<void*>(room_)) detail::Thrown(std::move(other.as<detail::Thrown>())); break;
+    case Held::inside: ops_->move(other.room_, room_); break;
+    case Held::shared:
+      ::new (static_cast<void*>(room_)) std::shared_ptr<void>(std::move(other.as<std::shared_ptr<void>>()));
+      break;
+  }
+  if (held_ == Held::inside) other.held_ = Held::nothing;  // the others are left empty, to be destroyed in place
+}
+
+inline void Cause::reset() noexcept {
+  switch (held_) {
+    case Held::nothing: return;
+    case Held::thrown: as<detail::Thrown>().~Thrown(); break;
+    case Held::inside: ops_->destroy(room_); break;
+    case Held::shared: as<std::shared_ptr<void>>().~shared_ptr(); break;
+  }
+  held_ = Held::nothing;
+  ops_ = nullptr;
+}
+
+template <class E>
+const E* Cause::get_if() const {
+  static_assert(std::is_same_v<E, std::remove_cvref_t<E>>, "planb: name the error type without const or reference");
+  static_assert(!std::is_pointer_v<E>, "planb: an error of pointer type cannot be looked up in a Cause");
+  if (const void* known = object(); known != nullptr && detail::same_type(ops_->type, detail::type_id<E>())) {
+    return static_cast<const E*>(known);
+  }
+#if PLANB_HAS_EXCEPTIONS
+  if (held_ == Held::thrown) return detail::find_thrown<E>(as<detail::Thrown>());
+#endif
+  return nullptr;
+}
+
+inline std::optional<int> Cause::status() const {
+  if (const void* error = object()) return ops_->status(error);
+  if (const ProviderError* error = provider_error()) return detail::read_status(*error);
+  return std::nullopt;
+}
+
+inline std::string Cause::code() const {
+  if (const void* error = object()) return ops_->code(error);
+  if (const ProviderError* error = provider_error()) return detail::read_code(*error);
+  return {};
+}
+
+inline std::optional<Duration> Cause::retry_after() const {
+  if (const void* error = object()) return ops_->retry_after(error);
+  if (const ProviderError* error = provider_error()) return detail::read_retry_after(*error);
+  return std::nullopt;
+}
+
+inline std::string Cause::message() const {
+  std::string text;
+  if (const void* error = object()) {
+    text = ops_->message(error);
+    if (kind_ == CauseKind::rejected) return text.empty() ? "value rejected" : "value rejected: " + text;
+    if (text.empty() && !ops_->status(error)) text = "unknown error";
+    return text;
+  }
+#if PLANB_HAS_EXCEPTIONS
+  if (held_ == Held::thrown) {
+    const detail::Thrown& thrown = as<detail::Thrown>();
+    return thrown.known != nullptr ? thrown.known->what() : detail::describe_unknown(thrown.pointer);
+  }
+#endif
+  switch (kind_) {
+    case CauseKind::timeout: return "timed out";
+    case CauseKind::interrupted: return "interrupted";
+    case CauseKind::rejected: return "value rejected";
+    case CauseKind::error:
+    case CauseKind::defect: break;
+  }
+  return "unknown error";
+}
+
+inline std::exception_ptr Cause::exception() const {
+#if PLANB_HAS_EXCEPTIONS
+  if (held_ == Held::thrown) return as<detail::Thrown>().pointer;
+  try {
+    rethrow();
+  } catch (...) {
+    return std::current_exception();
+  }
+#else
+  return nullptr;
+#endif
+}
+
+inline void Cause::rethrow() const {
+#if PLANB_HAS_EXCEPTIONS
+  if (kind_ == CauseKind::rejected) throw RejectedValue(*this);
+  switch (held_) {
+    case Held::thrown: std::rethrow_exception(as<detail::Thrown>().pointer);
+    case Held::inside:
+    case Held::shared: ops_->raise(object()); break;
+    case Held::nothing: break;
+  }
+  if (kind_ == CauseKind::timeout) throw AttemptTimeout();
+  throw std::runtime_error(message());
+#else
+  std::abort();
+#endif
+}
+
+namespace detail {
+
+// A cause in one line: its status, where its message does not start with it, and its message.
+[[nodiscard]] inline std::string describe(const Cause& cause) {
+  std::string text = cause.message();
+  if (const std::optional<int> status = cause.status()) {
+    const std::string number = std::to_string(*status);
+    if (text.compare(0, number.size(), number) != 0) text = text.empty() ? number : number + " " + text;
+  }
+  if (cause.kind() == CauseKind::timeout && CauseAccess::holds(cause)) text = "timed out: " + text;
+  return text;
+}
+
+}  // namespace detail
+
+}  // namespace planb::inline PLANB_ABI

@@ -1,0 +1,99 @@
+// Time as a run sees it: one monotonic clock, injected.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/detail/function.hpp>
+#include <planb/detail/time.hpp>
+#include <planb/timer.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#if PLANB_HAS_STOP_TOKEN
+#include <stop_token>
+#endif
+
+namespace planb::inline PLANB_ABI {
+
+#if PLANB_HAS_STOP_TOKEN
+using StopToken = std::stop_token;
+#else
+// Stands in for std::stop_token where the standard library has none: never stops.
+struct StopToken {
+  [[nodiscard]] static constexpr bool stop_requested() noexcept { return false; }
+  [[nodiscard]] static constexpr bool stop_possible() noexcept { return false; }
+  friend constexpr bool operator==(StopToken, StopToken) noexcept = default;
+};
+#endif
+
+// Where a run reads the time and waits. Implementations must be monotonic and safe to use from several threads.
+// A clock must outlive the runs that use it.
+class PLANB_VISIBLE Clock {
+ public:
+  Clock() = default;
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+  virtual ~Clock() = default;
+
+  [[nodiscard]] virtual TimePoint now() const = 0;
+
+  // Returns at `due`, or as soon as `stop` is requested; never earlier otherwise.
+  virtual void sleep_until(TimePoint due, StopToken stop) = 0;
+
+  // Calls `fn` once at `due`, or at once where that has passed, on a thread of the clock's choice. `fn` must not throw.
+  template <class F>
+  Timer call_at(TimePoint due, F fn) {
+    return make_timer(due, detail::Function<void()>(std::move(fn)));
+  }
+
+ private:
+  // Without an override, the call comes on SteadyClock's timer thread after the real time from now() to `due`.
+  virtual Timer make_timer(TimePoint due, detail::Function<void()> fn);
+};
+
+// The default clock: std::chrono::steady_clock, so a change of the wall clock changes nothing.
+class PLANB_VISIBLE SteadyClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() const override { return std::chrono::steady_clock::now(); }
+
+  void sleep_until(TimePoint due, StopToken stop) override {
+    std::mutex mutex;
+    std::condition_variable wake;
+    bool stopped = false;
+#if PLANB_HAS_STOP_TOKEN
+    const std::stop_callback on_stop(stop, [&] {
+      const std::lock_guard lock(mutex);
+      stopped = true;
+      wake.notify_all();
+    });
+#else
+    static_cast<void>(stop);
+#endif
+    std::unique_lock lock(mutex);
+    for (TimePoint t = now(); !stopped && t < due; t = now()) {
+      // In slices: some implementations overflow on a time point that is centuries away.
+      wake.wait_until(lock, (std::min)(due, detail::add(t, std::chrono::hours(1))));
+    }
+  }
+
+  // One thread serves all timers; it is started by the first.
+  Timer make_timer(TimePoint due, detail::Function<void()> fn) override {
+    return Timer(detail::TimerQueue::instance().add(due, std::move(fn)));
+  }
+
+  // The one instance that runs use when they are given no other. Never destroyed.
+  [[nodiscard]] static SteadyClock& instance() {
+    static SteadyClock& clock = *new SteadyClock;
+    return clock;
+  }
+};
+
+inline Timer Clock::make_timer(TimePoint due, detail::Function<void()> fn) {
+  SteadyClock& real = SteadyClock::instance();
+  return real.call_at(detail::add(real.now(), detail::between(now(), due)), std::move(fn));
+}
+
+}  // namespace planb::inline PLANB_ABI

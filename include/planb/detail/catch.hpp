@@ -1,0 +1,32 @@
+// The handlers around every attempt, in one place: an attempt may throw anything.
+#pragma once
+
+#include <planb/cause.hpp>
+#include <planb/detail/config.hpp>
+
+#include <exception>
+
+// PLANB_DETAIL_TRY { attempt } PLANB_DETAIL_CATCH(cause, on_unwind): puts what was thrown into `cause`, without another
+// throw. glibc's forced unwind (pthread_cancel, pthread_exit) is no exception: `on_unwind` runs, and it goes on.
+// std::exception is caught first, since its address tells its type; Defect before it, since the handler tells it apart.
+#if PLANB_HAS_EXCEPTIONS
+#define PLANB_DETAIL_TRY try
+#define PLANB_DETAIL_CATCH(cause, on_unwind)                                                               \
+  catch (const ::planb::Defect& planb_e) {                                                                 \
+    cause = ::planb::detail::CauseAccess::caught(planb_e, ::planb::CauseKind::defect);                     \
+  }                                                                                                        \
+  catch (const ::std::exception& planb_e) {                                                                \
+    cause = ::planb::detail::CauseAccess::caught(planb_e);                                                 \
+  }                                                                                                        \
+  catch (...) {                                                                                            \
+    ::std::exception_ptr planb_p = ::std::current_exception();                                             \
+    if (planb_p == nullptr) {                                                                              \
+      on_unwind;                                                                                           \
+      throw;                                                                                               \
+    }                                                                                                      \
+    cause = ::planb::detail::CauseAccess::caught_unknown(::std::move(planb_p));                            \
+  }
+#else
+#define PLANB_DETAIL_TRY
+#define PLANB_DETAIL_CATCH(cause, on_unwind)
+#endif

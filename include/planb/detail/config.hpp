@@ -1,0 +1,49 @@
+// What this build has: exceptions, RTTI, std::stop_token. Everything else asks here.
+#pragma once
+
+#include <version>
+
+#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
+#define PLANB_HAS_EXCEPTIONS 1
+#define PLANB_ABI_X x
+#else
+#define PLANB_HAS_EXCEPTIONS 0
+#define PLANB_ABI_X n
+#endif
+
+#if defined(__cpp_rtti) || defined(_CPPRTTI)
+#define PLANB_HAS_RTTI 1
+#define PLANB_ABI_R r
+#else
+#define PLANB_HAS_RTTI 0
+#define PLANB_ABI_R n
+#endif
+
+#if defined(__cpp_lib_jthread) && __cpp_lib_jthread >= 201911L
+#define PLANB_HAS_STOP_TOKEN 1
+#define PLANB_ABI_S s
+#else
+#define PLANB_HAS_STOP_TOKEN 0
+#define PLANB_ABI_S n
+#endif
+
+// Two builds that differ in one of these lay out the same types differently. An inline namespace keeps their symbols
+// apart, so that linking them together cannot mix them up: planb::v1_xrs, planb::v1_nns, ...
+#define PLANB_ABI_JOIN2(x, r, s) v1_##x##r##s
+#define PLANB_ABI_JOIN(x, r, s) PLANB_ABI_JOIN2(x, r, s)
+#define PLANB_ABI PLANB_ABI_JOIN(PLANB_ABI_X, PLANB_ABI_R, PLANB_ABI_S)
+
+// Types that must be one and the same in every shared library of a program, also under -fvisibility=hidden.
+#if defined(__GNUC__)
+#define PLANB_VISIBLE __attribute__((visibility("default")))
+#define PLANB_NOINLINE __attribute__((noinline))
+#define PLANB_COLD __attribute__((noinline, cold))
+#elif defined(_MSC_VER)
+#define PLANB_VISIBLE
+#define PLANB_NOINLINE __declspec(noinline)
+#define PLANB_COLD __declspec(noinline)
+#else
+#define PLANB_VISIBLE
+#define PLANB_NOINLINE
+#define PLANB_COLD
+#endif

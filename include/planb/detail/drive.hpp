@@ -1,0 +1,260 @@
+// The loop under every driver that calls: engine, attempt, outcome. No policy.
+#pragma once
+
+#include <planb/accepting.hpp>
+#include <planb/attempt.hpp>
+#include <planb/cause.hpp>
+#include <planb/detail/catch.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/engine.hpp>
+#include <planb/metadata.hpp>
+#include <planb/plan_error.hpp>
+#include <planb/plan_result.hpp>
+#include <planb/result.hpp>
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI::detail {
+
+// What is known of a failed attempt before the engine hears of it.
+struct Failure {
+  Cause cause;
+  std::optional<Verdict> verdict;
+  bool by_rule = false;  // the acceptance check threw
+
+  void tell(Engine& run) {
+    if (by_rule) {
+      run.fail_by_rule(std::move(cause));
+    } else {
+      run.fail(std::move(cause), verdict);
+    }
+  }
+};
+
+// Tells the engine of a success when the attempt's scope is left with its value: after its context has been destroyed.
+class SuccessTeller {
+ public:
+  explicit SuccessTeller(Engine& run) noexcept : run_(run) {}
+  SuccessTeller(const SuccessTeller&) = delete;
+  SuccessTeller& operator=(const SuccessTeller&) = delete;
+  ~SuccessTeller() noexcept(false) {
+    if (armed_) run_.succeed();
+  }
+
+  void disarm() noexcept { armed_ = false; }
+
+ private:
+  Engine& run_;
+  bool armed_ = true;
+};
+
+// Whether a returned value has to be looked at before the attempt is a success.
+template <class R, class F>
+constexpr bool is_checked = ResultType<R> || is_accepting<std::remove_cvref_t<F>>;
+
+template <class R>
+void keep_value(Failure& failure, R&& value) {
+  using Value = std::remove_cvref_t<R>;
+  if constexpr (std::is_constructible_v<Value, R&&> && std::is_move_constructible_v<Value>) {
+    failure.cause = Cause::of(std::forward<R>(value));
+  }
+  CauseAccess::set_kind(failure.cause, CauseKind::rejected);
+}
+
+// Looks at what the callable returned. False: the attempt failed, as `failure` then says.
+template <class R, class F>
+[[nodiscard]] bool check(R&& result, F& fn, Failure& failure) {
+  using Result = std::remove_cvref_t<R>;
+  if constexpr (ResultType<R>) {
+    if (!has_value(result)) {
+      failure.cause = Cause::of(result_traits<Result>::error(std::forward<R>(result)));
+      return false;
+    }
+  }
+  if constexpr (is_accepting<std::remove_cvref_t<F>>) {
+    const auto ask = [&](auto&& value) {
+      Refusal refusal;
+#if PLANB_HAS_EXCEPTIONS
+      try {
+        refusal = ask_acceptance(fn.accepts, value);
+      } catch (...) {
+        if (std::current_exception() == nullptr) throw;
+        failure.cause = Cause::current();
+        failure.by_rule = true;
+        return false;
+      }
+#else
+      refusal = ask_acceptance(fn.accepts, value);
+#endif
+      if (!refusal.refused) return true;
+      keep_value(failure, std::forward<decltype(value)>(value));
+      failure.verdict = refusal.verdict;
+      return false;
+    };
+    if constexpr (ResultType<R>) {
+      static_assert(!std::is_void_v<ResultValue<R>>, "planb: accepting() needs a callable that returns a value, not void");
+      return ask(result_traits<Result>::value(std::forward<R>(result)));
+    } else {
+      return ask(std::forward<R>(result));
+    }
+  }
+  return true;
+}
+
+template <class E>
+constexpr bool from_plan_error = std::is_constructible_v<E, const PlanError&> && !std::is_same_v<E, std::exception>;
+
+// Outcome of the drivers that return what the callable returns.
+template <class R, FailureStyle Default>
+struct Returning {
+  using type = R;
+  static constexpr bool runs_plain = true;
+
+  template <class Call>
+  static R success(const Engine&, Call&& call) {
+    return call();
+  }
+
+  static PLANB_COLD R failure(Engine& run) {
+    const RunEnd end = run.end();
+    const bool own_error = end == RunEnd::defect || ((end == RunEnd::exhausted || end == RunEnd::aborted) &&
+                                                     run.options().failure.value_or(Default) == FailureStyle::original);
+#if PLANB_HAS_EXCEPTIONS
+    if (own_error && run.rule_error() != nullptr) run.rule_error()->rethrow();
+#endif
+    if constexpr (ResultType<R>) {
+      using E = ResultError<R>;
+      static_assert(PLANB_HAS_EXCEPTIONS || (from_plan_error<E> && BuildsFromError<R, E>),
+                    "planb: without exceptions, the callable's error type must be constructible from planb::PlanError; "
+                    "or use try_run_with_plan");
+      if constexpr (BuildsFromError<R, E>) {
+        if (own_error) {
+          if (E* const error = run.template last_returned<E>()) return result_traits<R>::from_error(std::move(*error));
+        }
+      }
+    }
+#if PLANB_HAS_EXCEPTIONS
+    if (Cause* const cause = run.last_cause(); own_error && cause != nullptr) cause->rethrow();
+#endif
+    const PlanError error(run.report());
+    if constexpr (ResultType<R>) {
+      using E = ResultError<R>;
+      if constexpr (BuildsFromError<R, E>) {
+        if constexpr (from_plan_error<E>) return result_traits<R>::from_error(E(error));
+        if (E* const last = run.template last_returned<E>()) return result_traits<R>::from_error(std::move(*last));
+      }
+    }
+    throw_plan_error(error);
+  }
+};
+
+// Outcome of the drivers that give a PlanResult.
+template <class R>
+struct Trying {
+  static constexpr bool runs_plain = false;  // its report is the engine's
+
+  template <class T>
+  struct value_of {
+    using type = T;
+  };
+  template <ResultType T>
+  struct value_of<T> {
+    using type = ResultValue<T>;
+  };
+
+  using type = PlanResult<typename value_of<R>::type>;
+
+  template <class Call>
+  static type success(const Engine& run, Call&& call) {
+    const auto report = [&run] { return run.success_report(); };
+    if constexpr (ResultType<R>) {
+      using Traits = result_traits<std::remove_cvref_t<R>>;
+      return type(std::in_place, [&]() -> typename value_of<R>::type { return Traits::value(call()); }, report);
+    } else {
+      return type(std::in_place, call, report);
+    }
+  }
+
+  static PLANB_COLD type failure(Engine& run) {
+#if PLANB_HAS_EXCEPTIONS
+    if (run.end() == RunEnd::defect) (run.rule_error() != nullptr ? run.rule_error() : run.last_cause())->rethrow();
+#endif
+    return type(PlanError(run.report()));
+  }
+};
+
+// `body` makes the attempts:
+//   Result                                the callable's return type
+//   Frame                                 holds the context of one attempt
+//   prepare(frame, attempt, cause)        builds the context; false: `cause` says why not
+//   invoke(frame, attempt) -> Result      makes the call
+//   fn                                    the callable, for its acceptance check
+template <class Out, class Body>
+typename Out::type drive(Engine& run, Body& body) {
+  using R = typename Body::Result;
+  for (;;) {
+    switch (run.next()) {
+      case RunPhase::over: return Out::failure(run);
+      case RunPhase::wait: run.clock().sleep_until(run.due(), run.options().stop); continue;
+      case RunPhase::attempt: break;
+    }
+    Failure failure;
+    {
+      SuccessTeller success(run);
+      PLANB_DETAIL_TRY {
+        const Attempt attempt = run.attempt();
+        const CurrentMetadata::Scope scope(run.metadata());
+        typename Body::Frame frame;
+        if (body.prepare(frame, attempt, failure.cause)) {
+          const auto call = [&]() -> R { return body.invoke(frame, attempt); };
+          if constexpr (is_checked<R, decltype(body.fn)>) {
+            R result = call();
+            if (check(std::forward<R>(result), body.fn, failure)) {
+              return Out::success(run, [&]() -> R { return std::forward<R>(result); });
+            }
+          } else {
+            return Out::success(run, call);
+          }
+        }
+      }
+      PLANB_DETAIL_CATCH(failure.cause, success.disarm(); run.abandon())
+      success.disarm();
+    }
+    failure.tell(run);
+  }
+}
+
+// What follows the first attempt of a plain run that failed.
+template <class Out, class Body>
+PLANB_NOINLINE typename Out::type drive_on(PlanView plan, Failure& first, Body& body) {
+  static const RunOptions no_options;
+  Engine run(plan, no_options, FirstAttemptMade{});
+  first.tell(run);
+  return drive<Out>(run, body);
+}
+
+// A run without options whose first step has nothing to ask: the engine is made when the first attempt has failed.
+// `view()` gives the plan.
+template <class Out, class Body, class View>
+typename Out::type drive_plain(const Attempt& attempt, Body& body, View&& view) {
+  using R = typename Body::Result;
+  Failure failure;
+  PLANB_DETAIL_TRY {
+    const CurrentMetadata::Scope scope({1, 0});
+    typename Body::Frame frame;
+    if (body.prepare(frame, attempt, failure.cause)) {
+      if constexpr (is_checked<R, decltype(body.fn)>) {
+        R result = body.invoke(frame, attempt);
+        if (check(std::forward<R>(result), body.fn, failure)) return std::forward<R>(result);
+      } else {
+        return body.invoke(frame, attempt);
+      }
+    }
+  }
+  PLANB_DETAIL_CATCH(failure.cause, )
+  return drive_on<Out>(view(), failure, body);
+}
+
+}  // namespace planb::inline PLANB_ABI::detail

@@ -1,0 +1,626 @@
+// The engine: decides which attempt comes next, how long to wait, and when a run is over. It makes no attempt, does not
+// wait and starts no thread. All drivers are made of it.
+#pragma once
+
+#include <planb/attempt.hpp>
+#include <planb/cause.hpp>
+#include <planb/clock.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/fail.hpp>
+#include <planb/detail/inline_vector.hpp>
+#include <planb/detail/step_policy.hpp>
+#include <planb/event.hpp>
+#include <planb/gate.hpp>
+#include <planb/metadata.hpp>
+#include <planb/report.hpp>
+#include <planb/run_options.hpp>
+#include <planb/schedule.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace planb::inline PLANB_ABI {
+
+// What a run asks of its driver.
+enum class RunPhase : unsigned char {
+  attempt,  // make the attempt now, then say succeed() or fail()
+  wait,     // come back at due()
+  over,
+};
+
+namespace detail {
+
+// What a run remembers of a step that it came to.
+struct StepRecord {
+  int index = 0;
+  int attempts = 0;
+  bool failed = false;
+  bool alert = false;
+  LeaveReason left = LeaveReason::none;
+  std::optional<SkipReason> skipped = std::nullopt;
+  std::optional<TimePoint> opens_at = std::nullopt;
+  TimePoint refused_at{};  // when opens_at was learnt
+  Cause cause = {};        // the last failure
+};
+
+struct FirstAttemptMade {};
+
+// The plan and the options are borrowed. One thread at a time.
+class Engine {
+ public:
+  Engine(PlanView plan, const RunOptions& options) : plan_(plan), options_(options) {
+    if (options_.budget) {
+      const TimePoint start = clock().now();
+      budget_end_ = *options_.budget > Duration::zero() ? add(start, *options_.budget) : start;
+    }
+  }
+
+  // A run whose first attempt was made without asking, where there was nothing to ask: no options, a plain first step.
+  Engine(PlanView plan, const RunOptions& options, FirstAttemptMade) : plan_(plan), options_(options) {
+    record_ = &enter_record();
+    count_attempt();
+    state_ = State::attempting;
+  }
+
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // An attempt that nobody ended was abandoned.
+  ~Engine() noexcept(false) {
+    if (state_ == State::attempting) abandon();
+  }
+
+  [[nodiscard]] RunPhase next();
+
+  // The attempt succeeded.
+  void succeed();
+
+  // The attempt failed. `verdict` is an acceptance check's, and stands before the classifier's.
+  void fail(Cause&& cause, std::optional<Verdict> verdict = std::nullopt);
+
+  // The attempt's acceptance check threw `error`, which ends the run.
+  void fail_by_rule(Cause&& error);
+
+  // The attempt was given up from outside: its thread or its owner goes away.
+  void abandon();
+
+  [[nodiscard]] TimePoint due() const noexcept { return due_; }
+  [[nodiscard]] bool attempting() const noexcept { return state_ == State::attempting; }
+  [[nodiscard]] int step() const noexcept { return step_; }
+  [[nodiscard]] Metadata metadata() const noexcept { return {attempt_, step_}; }
+  [[nodiscard]] Attempt attempt() noexcept {
+    return {attempt_, record_->attempts, step_, plan_.steps[step_].name, &site_};
+  }
+  [[nodiscard]] RunEnd end() const noexcept { return end_; }
+  [[nodiscard]] const RunOptions& options() const noexcept { return options_; }
+  [[nodiscard]] Clock& clock() const { return options_.clock != nullptr ? *options_.clock : SteadyClock::instance(); }
+
+  // The last failure, or null.
+  [[nodiscard]] Cause* last_cause() noexcept { return failed_at_ < 0 ? nullptr : &records_[index(failed_at_)].cause; }
+  // What a rule of the plan threw where that ended the run, or null.
+  [[nodiscard]] Cause* rule_error() noexcept { return rule_error_ ? &*rule_error_ : nullptr; }
+  // The last error of type E that an attempt returned, or null. To be moved from when nobody reads the run any more.
+  template <class E>
+  [[nodiscard]] E* last_returned() noexcept {
+    for (std::size_t i = records_.size(); i-- > 0;) {
+      if (E* const error = CauseAccess::returned<E>(records_[i].cause)) return error;
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] RunReport report() const;
+  // The report of a success that is about to be told.
+  [[nodiscard]] RunReport success_report() const {
+    RunReport result = report();
+    result.end = RunEnd::succeeded;
+    result.answered_step = step_;
+    return result;
+  }
+
+ private:
+  enum class State : unsigned char { entering, waiting, ready, attempting, over };
+
+  static constexpr std::size_t index(int i) noexcept { return static_cast<std::size_t>(i); }
+
+  // Reads the clock once, and only if something asks.
+  class Now {
+   public:
+    explicit Now(const Engine& engine) noexcept : engine_(engine) {}
+    [[nodiscard]] TimePoint operator()() {
+      if (!now_) now_ = engine_.clock().now();
+      return *now_;
+    }
+
+   private:
+    const Engine& engine_;
+    std::optional<TimePoint> now_;
+  };
+
+  [[nodiscard]] const StepPolicy& policy() const noexcept { return plan_.steps[step_]; }
+  [[nodiscard]] bool stopped() const noexcept { return options_.stop.stop_requested(); }
+  [[nodiscard]] bool out_of_budget(Now& now) const { return options_.budget && now() >= budget_end_; }
+
+  // What the budget leaves to the running step; without a budget, everything.
+  [[nodiscard]] Duration time_left(Now& now) const {
+    if (!options_.budget) return (Duration::max)();
+    return add(between(now(), budget_end_), -policy().reserved_after);
+  }
+
+  StepRecord& enter_record() { return records_.emplace_back(StepRecord{.index = step_}); }
+
+  void count_attempt() noexcept {
+    if (attempt_ != unlimited) ++attempt_;
+    if (record_->attempts != unlimited) ++record_->attempts;
+  }
+
+  void finish(RunEnd end) noexcept {
+    end_ = end;
+    state_ = State::over;
+  }
+
+  void finish_without_steps() noexcept {
+    finish(guarded_ && !guard_accepted_ ? RunEnd::aborted : lacked_time_ ? RunEnd::deadline : RunEnd::exhausted);
+  }
+
+  void go_to_next_step() noexcept {
+    ++step_;
+    record_ = nullptr;
+    state_ = State::entering;
+  }
+
+  [[nodiscard]] std::optional<Duration> ask_schedule(const Cause& cause, Now& now);
+  [[nodiscard]] NextMove decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now);
+  [[nodiscard]] NextMove leave(LeaveReason reason) noexcept;
+  [[nodiscard]] RunEnd end_by_rule(Cause&& error) noexcept;
+
+  void enter();
+  [[nodiscard]] bool try_enter(Now& now);
+  void skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at = std::nullopt);
+  [[nodiscard]] bool start();
+  [[nodiscard]] bool admit(Now& now);
+  void close_attempt() noexcept;
+  void remember(Cause&& cause) noexcept;
+  void tell_failure(const NextMove& move, Verdict verdict, Now& now);
+
+  template <class E>
+  [[nodiscard]] bool wanted() const noexcept {
+    return options_.on_event.wants<E>();
+  }
+  void notify(const Event& event);
+
+  [[noreturn]] static void misuse(const char* what);
+
+  PlanView plan_;
+  const RunOptions& options_;
+  State state_ = State::entering;
+  RunEnd end_ = RunEnd::succeeded;
+  bool guarded_ = false;      // next_guarded was said: only steps whose enter_when accepts the cause
+  bool guard_accepted_ = false;  // and one did
+  bool lacked_time_ = false;  // the last decision was for lack of time
+  int step_ = 0;
+  int attempt_ = 0;
+  int failed_at_ = -1;  // the record of the last failure
+  TimePoint due_{};
+  TimePoint started_{};
+  TimePoint budget_end_{};
+  StepRecord* record_ = nullptr;  // of the step that is being tried
+  std::optional<Permit> permit_;
+  std::optional<Cause> rule_error_;
+  ScheduleRun schedule_;  // of the step at step_
+  bool schedule_started_ = false;
+  AttemptSite site_;
+  InlineVector<StepRecord, 4> records_;
+};
+
+inline RunPhase Engine::next() {
+  for (;;) {
+    switch (state_) {
+      case State::attempting: misuse("next() was called while an attempt is running; say succeed() or fail() first");
+      case State::over: return RunPhase::over;
+      case State::entering:
+        enter();
+        break;
+      case State::waiting: {
+        Now now(*this);
+        if (stopped()) {
+          finish(RunEnd::interrupted);
+        } else if (now() < due_) {
+          return RunPhase::wait;
+        } else {
+          state_ = State::ready;
+        }
+        break;
+      }
+      case State::ready:
+        if (start()) return RunPhase::attempt;
+        break;
+    }
+  }
+}
+
+// From the step at step_ on, the first that may be entered.
+inline void Engine::enter() {
+#if PLANB_HAS_EXCEPTIONS
+  try {
+#endif
+    while (state_ == State::entering) {
+      Now now(*this);
+      if (step_ == plan_.size) {
+        finish_without_steps();
+      } else if (stopped()) {
+        finish(RunEnd::interrupted);
+      } else if (out_of_budget(now)) {
+        finish(RunEnd::deadline);
+      } else {
+        schedule_started_ = false;
+        if (!try_enter(now)) ++step_;
+      }
+    }
+#if PLANB_HAS_EXCEPTIONS
+  } catch (...) {
+    if (std::current_exception() == nullptr) throw;
+    finish(end_by_rule(Cause::current()));
+  }
+#endif
+}
+
+// False: the step is passed over. Otherwise the state is what follows: ready, waiting or over.
+inline bool Engine::try_enter(Now& now) {
+  const StepPolicy& step = policy();
+  const Cause* const previous = last_cause();
+  if (guarded_ && step.enter_when == nullptr) return skip(SkipReason::declined, now), false;
+  if (step.enter_when != nullptr && (previous == nullptr || !(*step.enter_when)(*previous))) {
+    return skip(SkipReason::declined, now), false;
+  }
+  guard_accepted_ = guarded_;
+  Duration delay{};
+  if (options_.entry == StepEntry::scheduled && previous != nullptr) {
+    if (step.retry_while != nullptr && !(*step.retry_while)(*previous)) return skip(SkipReason::declined, now), false;
+    if (step.schedule != nullptr) {
+      const std::optional<Duration> wait = ask_schedule(*previous, now);
+      if (!wait || (step.max_wait && *wait > *step.max_wait)) return skip(SkipReason::declined, now), false;
+      delay = *wait;
+    }
+  }
+  if (const Duration left = time_left(now); left <= Duration::zero() || delay >= left) {
+    return skip(SkipReason::out_of_time, now), false;
+  }
+  lacked_time_ = false;
+  if (delay > Duration::zero()) {
+    due_ = add(now(), delay);
+    state_ = State::waiting;
+  } else {
+    state_ = State::ready;
+  }
+  return true;
+}
+
+inline void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at) {
+  lacked_time_ = reason == SkipReason::out_of_time;
+  StepRecord& record = enter_record();
+  record.skipped = reason;
+  record.opens_at = opens_at;
+  if (opens_at) record.refused_at = now();
+  if (wanted<StepSkipped>()) {
+    notify(Event(StepSkipped{step_, std::string(policy().name), now(), reason, opens_at}));
+  }
+}
+
+// Asks the gate. False: the step is passed over or left, and the state says what follows.
+inline bool Engine::admit(Now& now) {
+  Gate* const gate = policy().gate;
+  if (gate == nullptr) return true;
+  Admission admission = gate->admit(now());
+  if (admission.permit) {
+    permit_.emplace(std::move(*admission.permit));
+    return true;
+  }
+  if (record_ == nullptr) {
+    skip(SkipReason::gate_closed, now, admission.opens_at);
+  } else {
+    record_->left = LeaveReason::gate_closed;
+    record_->opens_at = admission.opens_at;
+    record_->refused_at = now();
+    lacked_time_ = false;
+  }
+  go_to_next_step();
+  return false;
+}
+
+// Starts an attempt. False: the state says what follows instead.
+inline bool Engine::start() {
+  Now now(*this);
+  if (stopped()) return finish(RunEnd::interrupted), false;
+  if (out_of_budget(now)) return finish(RunEnd::deadline), false;
+  const Duration left = time_left(now);
+  if (left <= Duration::zero()) {  // a wait that took longer than it should
+    if (record_ != nullptr) record_->left = LeaveReason::out_of_time;
+    lacked_time_ = true;
+    go_to_next_step();
+    return false;
+  }
+#if PLANB_HAS_EXCEPTIONS
+  try {
+    if (!admit(now)) return false;
+  } catch (...) {
+    if (std::current_exception() == nullptr) throw;
+    return finish(end_by_rule(Cause::current())), false;
+  }
+#else
+  if (!admit(now)) return false;
+#endif
+  guarded_ = guard_accepted_ = false;
+  if (record_ == nullptr) record_ = &enter_record();
+  count_attempt();
+  const StepPolicy& step = policy();
+  site_.deadline = no_deadline;
+  if (step.timeout || options_.budget) {
+    site_.clock = &clock();
+    site_.deadline = add(now(), (std::min)(step.timeout.value_or((Duration::max)()), left));
+  }
+  site_.stop = &options_.stop;
+  site_.previous = last_cause();
+  state_ = State::attempting;
+  if (options_.on_event) started_ = now();
+  if (wanted<AttemptStart>()) {
+    notify(Event(AttemptStart{attempt_, record_->attempts, step_, std::string(step.name), now()}));
+    if (stopped()) return fail(Cause()), false;
+  }
+  return true;
+}
+
+inline void Engine::succeed() {
+  if (state_ != State::attempting) misuse("succeed() was called without an attempt that is running");
+  close_attempt();
+  finish(RunEnd::succeeded);
+  Now now(*this);
+  if (permit_) {
+#if PLANB_HAS_EXCEPTIONS
+    try {
+      permit_->succeeded(now());
+    } catch (...) {  // the answer is there; a gate's callable cannot take it back
+      if (std::current_exception() == nullptr) throw;
+    }
+#else
+    permit_->succeeded(now());
+#endif
+    permit_.reset();
+  }
+  if (wanted<AttemptSuccess>()) {
+    notify(Event(AttemptSuccess{attempt_, record_->attempts, step_, std::string(policy().name), now(),
+                                between(started_, now())}));
+  }
+}
+
+inline void Engine::close_attempt() noexcept {
+  finish(RunEnd::interrupted);  // until what follows is known
+#if PLANB_HAS_STOP_TOKEN
+  site_.own_stop.reset();
+#endif
+}
+
+inline void Engine::remember(Cause&& cause) noexcept {
+  record_->cause = std::move(cause);
+  record_->failed = true;
+  failed_at_ = static_cast<int>(records_.size()) - 1;
+}
+
+inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
+  if (state_ != State::attempting) misuse("fail() was called without an attempt that is running");
+  Now now(*this);
+  close_attempt();
+  if (cause.kind() != CauseKind::defect) {
+    if (stopped()) {
+      CauseAccess::set_kind(cause, CauseKind::interrupted);
+    } else if (cause.kind() == CauseKind::error && site_.deadline != no_deadline && now() >= site_.deadline) {
+      CauseAccess::set_kind(cause, CauseKind::timeout);
+    }
+  }
+  CauseAccess::name(cause, plan_.named.first, plan_.named.count);
+  remember(std::move(cause));
+  const Cause& last = record_->cause;
+  Verdict verdict;
+  NextMove move;
+#if PLANB_HAS_EXCEPTIONS
+  try {
+#endif
+    if (permit_) {
+      Permit permit = std::move(*permit_);
+      permit_.reset();
+      if (last.kind() != CauseKind::defect && last.kind() != CauseKind::interrupted) permit.failed(last, now());
+    }
+    move = decide(verdict, accepted, now);
+#if PLANB_HAS_EXCEPTIONS
+  } catch (...) {
+    if (std::current_exception() == nullptr) {
+      tell_failure({.kind = NextMove::end, .run_end = RunEnd::interrupted}, verdict, now);
+      throw;
+    }
+    move = {.kind = NextMove::end, .run_end = end_by_rule(Cause::current())};
+  }
+#endif
+  record_->left = move.reason;
+  record_->alert = record_->alert || verdict.alert;
+  tell_failure(move, verdict, now);
+  switch (move.kind) {
+    case NextMove::retry:
+      if (move.delay > Duration::zero()) {
+        due_ = add(now(), move.delay);
+        state_ = State::waiting;
+      } else {
+        state_ = State::ready;
+      }
+      break;
+    case NextMove::next_step: go_to_next_step(); break;
+    case NextMove::end: finish(move.run_end); break;
+  }
+}
+
+inline void Engine::fail_by_rule(Cause&& error) {
+  if (error.kind() == CauseKind::defect || stopped()) return fail(std::move(error));
+  close_attempt();
+  permit_.reset();
+  Now now(*this);
+  remember(Cause(error));
+  const RunEnd end = end_by_rule(std::move(error));
+  tell_failure({.kind = NextMove::end, .run_end = end}, {}, now);
+  finish(end);
+}
+
+inline void Engine::abandon() {
+  if (state_ != State::attempting) return;
+  close_attempt();
+  permit_.reset();
+  Now now(*this);
+  Cause cause;
+  CauseAccess::set_kind(cause, CauseKind::interrupted);
+  remember(std::move(cause));
+  tell_failure({.kind = NextMove::end, .run_end = RunEnd::interrupted}, {}, now);
+}
+
+// The order of the questions is the contract's: the first that answers wins.
+inline NextMove Engine::decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now) {
+  const Cause& cause = record_->cause;
+  const StepPolicy& step = policy();
+  const auto end = [](RunEnd run_end) { return NextMove{.kind = NextMove::end, .run_end = run_end}; };
+
+  if (cause.kind() == CauseKind::defect) return end(RunEnd::defect);
+  if (cause.kind() == CauseKind::interrupted) return end(RunEnd::interrupted);
+  if (out_of_budget(now)) return end(RunEnd::deadline);
+  if (accepted) {
+    verdict = *accepted;
+  } else if (step.classify != nullptr) {
+    verdict = (*step.classify)(cause);
+  }
+  switch (verdict.action) {
+    case Action::retry: break;
+    case Action::next_step: return leave(LeaveReason::classified);
+    case Action::next_guarded:
+      guarded_ = true;
+      for (int i = step_ + 1; i < plan_.size; ++i) {
+        if (plan_.steps[i].enter_when != nullptr) return leave(LeaveReason::classified);
+      }
+      return end(RunEnd::aborted);
+    case Action::abort: return end(RunEnd::aborted);
+  }
+  if (step.retry_while != nullptr && !(*step.retry_while)(cause)) return leave(LeaveReason::not_retryable);
+  if (step.max_attempts != unlimited && record_->attempts >= step.max_attempts) {
+    return leave(LeaveReason::attempts_spent);
+  }
+  Duration wait{};
+  if (step.schedule != nullptr) {
+    const std::optional<Duration> delay = ask_schedule(cause, now);
+    if (!delay) return leave(LeaveReason::schedule_ended);
+    wait = *delay;
+  }
+  constexpr Duration longest_hint = std::chrono::minutes(1);
+  if (const std::optional<Duration> hint = cause.retry_after(); hint && *hint > wait) {
+    wait = *hint;
+    if (!step.max_wait && wait > longest_hint) return leave(LeaveReason::wait_too_long);
+  }
+  if (step.max_wait && wait > *step.max_wait) return leave(LeaveReason::wait_too_long);
+  if (options_.budget && wait >= time_left(now)) return leave(LeaveReason::out_of_time);
+  if (step.gate != nullptr) {
+    const TimePoint opens_at = step.gate->opens_at(now());
+    if (opens_at > add(now(), wait)) {
+      record_->opens_at = opens_at;
+      record_->refused_at = now();
+      return leave(LeaveReason::gate_closed);
+    }
+  }
+  return NextMove{.kind = NextMove::retry, .delay = wait};
+}
+
+inline NextMove Engine::leave(LeaveReason reason) noexcept {
+  lacked_time_ = reason == LeaveReason::out_of_time;
+  NextMove move{.kind = NextMove::next_step, .reason = reason};
+  if (step_ + 1 == plan_.size) {
+    move.kind = NextMove::end;
+    move.run_end = lacked_time_ ? RunEnd::deadline : RunEnd::exhausted;
+  }
+  return move;
+}
+
+inline std::optional<Duration> Engine::ask_schedule(const Cause& cause, Now& now) {
+  if (!schedule_started_) {
+    std::optional<std::uint64_t> seed = options_.seed;
+    if (seed) *seed += static_cast<std::uint64_t>(step_) * 0x9e3779b97f4a7c15U;  // each step draws its own sequence
+    schedule_ = ScheduleRun(*policy().schedule, seed);
+    schedule_started_ = true;
+  }
+  return schedule_.next(now(), cause);
+}
+
+// A rule of the plan threw.
+inline RunEnd Engine::end_by_rule(Cause&& error) noexcept {
+  rule_error_.emplace(std::move(error));
+  return rule_error_->kind() == CauseKind::defect ? RunEnd::defect : RunEnd::aborted;
+}
+
+inline void Engine::tell_failure(const NextMove& move, Verdict verdict, Now& now) {
+  if (!wanted<AttemptFailure>()) return;
+  Event event(AttemptFailure{attempt_, record_->attempts, step_, std::string(policy().name), now(),
+                             between(started_, now()), std::move(record_->cause), verdict, move});
+  notify(event);
+  record_->cause = EventAccess::take_cause(event);
+}
+
+inline void Engine::notify(const Event& event) {
+#if PLANB_HAS_EXCEPTIONS
+  try {
+#endif
+    if (event.get_if<StepSkipped>() != nullptr) {
+      options_.on_event(event);
+    } else {
+      const CurrentMetadata::Scope scope(metadata());
+      options_.on_event(event);
+    }
+#if PLANB_HAS_EXCEPTIONS
+  } catch (...) {  // a handler changes nothing; a thread that is being unwound goes on its way
+    if (std::current_exception() != nullptr) return;
+    abandon();
+    throw;
+  }
+#endif
+}
+
+PLANB_COLD inline RunReport Engine::report() const {
+  RunReport report;
+  report.end = end_;
+  report.attempts = attempt_;
+  if (end_ == RunEnd::succeeded && state_ == State::over) report.answered_step = step_;
+  if (failed_at_ >= 0) report.last_failed = failed_at_;
+  report.rule_error = rule_error_;
+  report.steps.reserve(records_.size());
+  for (const StepRecord& record : records_) {
+    StepReport& step = report.steps.emplace_back();
+    step.name = plan_.steps[record.index].name;
+    step.attempts = record.attempts;
+    if (record.failed) step.cause = record.cause;
+    step.skipped = record.skipped;
+    step.left = record.left;
+    step.alert = record.alert;
+    step.index = record.index;
+    step.opens_at = record.opens_at;
+    if (record.opens_at) step.opens_in = (std::max)(between(record.refused_at, *record.opens_at), Duration::zero());
+  }
+  return report;
+}
+
+PLANB_COLD inline void Engine::misuse(const char* what) {
+#if PLANB_HAS_EXCEPTIONS
+  throw Defect(std::string("planb: ") + what);
+#else
+  refuse(what);
+#endif
+}
+
+}  // namespace detail
+
+}  // namespace planb::inline PLANB_ABI

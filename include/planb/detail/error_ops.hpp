@@ -1,0 +1,159 @@
+// How a Cause handles an error whose type it does not know: one static table for each error type.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/error_traits.hpp>
+
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+// Where std::current_exception() refers to the thrown object itself (the Itanium C++ ABI), the address of an exception
+// stays good for as long as an exception_ptr holds it. Elsewhere it copies, and no address outlives its handler.
+#ifndef PLANB_STABLE_EXCEPTIONS
+#if defined(_MSC_VER)
+#define PLANB_STABLE_EXCEPTIONS 0
+#else
+#define PLANB_STABLE_EXCEPTIONS 1
+#endif
+#endif
+
+namespace planb::inline PLANB_ABI::detail {
+
+// A thrown error. `known` is the object as a std::exception, where it is one and its address is stable.
+struct Thrown {
+  std::exception_ptr pointer;
+  const std::exception* known = nullptr;
+  const void* named = nullptr;         // the object as the type of Cause::ops_, once that type has been found in it
+  std::shared_ptr<const void> copied = nullptr;  // keeps *named where addresses are not stable
+};
+
+#if PLANB_HAS_RTTI
+using TypeId = const std::type_info*;
+template <class E>
+[[nodiscard]] constexpr TypeId type_id() noexcept {
+  return &typeid(E);
+}
+[[nodiscard]] inline bool same_type(TypeId a, TypeId b) noexcept { return a == b || *a == *b; }
+#else
+using TypeId = const void*;
+template <class E>
+struct PLANB_VISIBLE TypeTag {
+  static constexpr char tag = 0;
+};
+template <class E>
+[[nodiscard]] constexpr TypeId type_id() noexcept {
+  return &TypeTag<E>::tag;
+}
+[[nodiscard]] constexpr bool same_type(TypeId a, TypeId b) noexcept { return a == b; }
+#endif
+
+#if PLANB_HAS_EXCEPTIONS
+// Asks the runtime whether a handler for E would catch the exception. The one way for types that do not derive from
+// std::exception; costs a throw.
+template <class E, class Use>
+bool if_caught_as(const std::exception_ptr& pointer, Use use) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const E& e) {
+    use(e);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+// The thrown object as an E, or null.
+template <class E>
+[[nodiscard]] const E* find_thrown(const Thrown& thrown) {
+  if (const std::exception* known = thrown.known) {
+    if constexpr (std::is_same_v<E, std::exception>) return known;
+    if constexpr (!std::is_class_v<E>) return nullptr;
+#if PLANB_HAS_RTTI
+    if constexpr (std::is_polymorphic_v<E>) {
+      if constexpr (requires { static_cast<const E*>(known); }) {
+        if (typeid(*known) == typeid(E)) return static_cast<const E*>(known);
+      }
+      return dynamic_cast<const E*>(known);
+    }
+#endif
+    // What remains: a class without virtual functions, which may be a second base of the exception.
+  }
+#if PLANB_STABLE_EXCEPTIONS
+  const E* found = nullptr;
+  if_caught_as<E>(thrown.pointer, [&](const E& e) { found = std::addressof(e); });
+  return found;
+#else
+  return nullptr;
+#endif
+}
+#endif
+
+// What original style throws, and exhaustion nests, for a returned error that cannot be copied.
+class PLANB_VISIBLE UncopyableError : public std::exception {
+ public:
+  explicit UncopyableError(std::string text) : text_(std::move(text)) {}
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
+struct ErrorOps {
+  TypeId type;
+  void (*copy)(const void* from, void* to);
+  void (*move)(void* from, void* to) noexcept;  // and ends the life of *from
+  void (*destroy)(void* error) noexcept;
+  std::optional<int> (*status)(const void* error);
+  std::string (*code)(const void* error);
+  std::optional<Duration> (*retry_after)(const void* error);
+  std::string (*message)(const void* error);
+  void (*raise)(const void* error);    // throws a copy of *error
+  bool (*find)(Thrown& thrown);        // sets thrown.named if the thrown object is an E
+};
+
+template <class E>
+inline constexpr ErrorOps error_ops{
+    type_id<E>(),
+    [](const void* from, void* to) {
+      if constexpr (std::is_copy_constructible_v<E>) ::new (to) E(*static_cast<const E*>(from));
+    },
+    [](void* from, void* to) noexcept {
+      if constexpr (std::is_nothrow_move_constructible_v<E>) {
+        ::new (to) E(std::move(*static_cast<E*>(from)));
+        static_cast<E*>(from)->~E();
+      }
+    },
+    [](void* error) noexcept { static_cast<E*>(error)->~E(); },
+    [](const void* error) { return read_status(*static_cast<const E*>(error)); },
+    [](const void* error) { return read_code(*static_cast<const E*>(error)); },
+    [](const void* error) { return read_retry_after(*static_cast<const E*>(error)); },
+    [](const void* error) { return read_message(*static_cast<const E*>(error)); },
+    []([[maybe_unused]] const void* error) {
+#if PLANB_HAS_EXCEPTIONS
+      if constexpr (std::is_copy_constructible_v<E>) {
+        throw E(*static_cast<const E*>(error));
+      } else {
+        throw UncopyableError(read_message(*static_cast<const E*>(error)));
+      }
+#endif
+    },
+    []([[maybe_unused]] Thrown& thrown) {
+#if PLANB_HAS_EXCEPTIONS && PLANB_STABLE_EXCEPTIONS
+      thrown.named = find_thrown<E>(thrown);
+#elif PLANB_HAS_EXCEPTIONS
+      if constexpr (std::is_copy_constructible_v<E>) {
+        if_caught_as<E>(thrown.pointer, [&](const E& e) { thrown.copied = std::make_shared<const E>(e); });
+        thrown.named = thrown.copied.get();
+      }
+#endif
+      return thrown.named != nullptr;
+    }};
+
+}  // namespace planb::inline PLANB_ABI::detail

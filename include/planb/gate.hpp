@@ -1,0 +1,84 @@
+// Gate: asked before every attempt of a step, told after it. A circuit breaker is one; a rate limiter could be another.
+#pragma once
+
+#include <planb/cause.hpp>
+#include <planb/clock.hpp>
+#include <planb/detail/config.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace planb::inline PLANB_ABI {
+
+class Gate;
+
+// Leave for one attempt. It is told the outcome once; dropped untold it is neutral, and gives back whatever it took.
+// The gate must outlive it.
+class [[nodiscard]] Permit {
+ public:
+  // `ticket` is the gate's own mark, such as the generation in which the permit was given.
+  Permit(Gate& gate, std::uint64_t ticket) noexcept : gate_(&gate), ticket_(ticket) {}
+  Permit(Permit&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)), ticket_(other.ticket_) {}
+  Permit& operator=(Permit&& other) noexcept {
+    Permit(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~Permit();
+
+  // May throw what the gate's own callables throw; the permit is spent all the same.
+  void succeeded(TimePoint now);
+  void failed(const Cause& cause, TimePoint now);
+
+ private:
+  void swap(Permit& other) noexcept {
+    std::swap(gate_, other.gate_);
+    std::swap(ticket_, other.ticket_);
+  }
+
+  Gate* gate_;
+  std::uint64_t ticket_;
+};
+
+// What admit() answers: a permit, or the earliest time at which there may be one.
+struct Admission {
+  std::optional<Permit> permit;
+  TimePoint opens_at{};  // of a refusal
+};
+
+// Shared by plans and threads: implementations must be safe to call from several threads at once, and quick.
+class PLANB_VISIBLE Gate {
+ public:
+  Gate() = default;
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  virtual ~Gate() = default;
+
+  // Asked at the moment of an attempt; the permit is held until the attempt is over.
+  [[nodiscard]] virtual Admission admit(TimePoint now) = 0;
+
+  // The earliest time at which admit() may give a permit: `now` where it may at once. Takes nothing.
+  [[nodiscard]] virtual TimePoint opens_at(TimePoint now) const = 0;
+
+ private:
+  friend class Permit;
+
+  // Exactly one of these is called for each permit.
+  virtual void on_success(std::uint64_t ticket, TimePoint now) = 0;
+  virtual void on_failure(std::uint64_t ticket, const Cause& cause, TimePoint now) = 0;
+  virtual void on_dropped(std::uint64_t ticket) noexcept = 0;
+};
+
+inline Permit::~Permit() {
+  if (gate_ != nullptr) gate_->on_dropped(ticket_);
+}
+
+inline void Permit::succeeded(TimePoint now) {
+  if (Gate* const gate = std::exchange(gate_, nullptr)) gate->on_success(ticket_, now);
+}
+
+inline void Permit::failed(const Cause& cause, TimePoint now) {
+  if (Gate* const gate = std::exchange(gate_, nullptr)) gate->on_failure(ticket_, cause, now);
+}
+
+}  // namespace planb::inline PLANB_ABI

@@ -1,0 +1,227 @@
+// ExecutionPlan: a fallback chain as a value.
+#pragma once
+
+#include <planb/attempt.hpp>
+#include <planb/checked.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/fail.hpp>
+#include <planb/detail/step_policy.hpp>
+#include <planb/detail/text.hpp>
+#include <planb/provide.hpp>
+#include <planb/step.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace planb::inline PLANB_ABI {
+
+// Why a plan was refused.
+struct PlanRefusal {
+  std::string text;
+
+  // Names the step, by its index where it has no name, and says what to do.
+  [[nodiscard]] const std::string& message() const noexcept { return text; }
+};
+
+namespace detail {
+template <class Ctx, class Env>
+struct PlanStorage;
+struct PlanAccess;
+}  // namespace detail
+
+// An immutable list of steps, tried in order by run_with_plan and its siblings. A copy shares the steps and costs one
+// reference count. Safe to run from many threads at once, as far as the steps' own callables are.
+// `Env` is what factories need that is not known yet: see capture_requirements().
+template <class Ctx, class Env = void>
+class ExecutionPlan {
+ public:
+  using context_type = Ctx;
+  using env_type = Env;
+  using step_type = Step<Ctx, Env>;
+
+  // Refused with std::invalid_argument (without exceptions, the program ends with the same message): no steps;
+  // `attempts` of zero or less; an endless schedule without `attempts`; a timeout of zero or less; negative times.
+  ExecutionPlan(std::initializer_list<step_type> steps) : ExecutionPlan(std::vector<step_type>(steps)) {}
+  explicit ExecutionPlan(std::vector<step_type> steps) {
+    if (const std::string text = refusal(steps); !text.empty()) detail::refuse(text);
+    store(std::move(steps));
+  }
+
+  // The same, with the refusal as a value.
+  [[nodiscard]] static Checked<ExecutionPlan, PlanRefusal> make(std::vector<step_type> steps) {
+    if (std::string text = refusal(steps); !text.empty()) return PlanRefusal{std::move(text)};
+    return ExecutionPlan(std::move(steps), Unchecked{});
+  }
+
+  ExecutionPlan(const ExecutionPlan&) noexcept = default;  // and no move: a moved-from plan could not be run
+  ExecutionPlan& operator=(const ExecutionPlan&) noexcept = default;
+  ~ExecutionPlan() = default;
+
+  [[nodiscard]] const std::vector<step_type>& steps() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return steps().size(); }
+
+  // The same plan with `classifier` in every step that has none.
+  [[nodiscard]] ExecutionPlan with_classifier(const Classifier& classifier) const {
+    std::vector<step_type> copies = steps();
+    for (step_type& step : copies) {
+      if (!step.classify) step.classify = classifier;
+    }
+    return ExecutionPlan(std::move(copies), Unchecked{});
+  }
+
+  // The same plan with its factories' Env bound, ready to run. An lvalue is referred to and must outlive the plan and
+  // its copies; an rvalue is moved into the plan. Factories of runs on several threads share it.
+  template <class E>
+    requires(!std::is_void_v<Env> && std::is_convertible_v<std::remove_reference_t<E>*, Env*>)
+  [[nodiscard]] ExecutionPlan<Ctx> capture_requirements(E&& env) const;
+
+ private:
+  friend struct detail::PlanAccess;
+  template <class, class>
+  friend class ExecutionPlan;
+
+  struct Unchecked {};
+  ExecutionPlan(std::vector<step_type> steps, Unchecked) { store(std::move(steps)); }
+
+  [[nodiscard]] static std::string refusal(const std::vector<step_type>& steps);
+  void store(std::vector<step_type> steps);
+
+  std::shared_ptr<const detail::PlanStorage<Ctx, Env>> storage_;
+  const Provide<Ctx, Env>* plain_first_ = nullptr;  // of the first step, where nothing else is to be asked before it
+};
+
+namespace detail {
+
+template <class Ctx, class Env>
+struct PlanStorage {
+  std::vector<Step<Ctx, Env>> steps;
+  std::vector<StepPolicy> policies;
+  std::vector<const ErrorOps*> named;
+  Attempt first_attempt;
+
+  explicit PlanStorage(std::vector<Step<Ctx, Env>> list)
+      : steps(std::move(list)), first_attempt(1, 1, 0, steps.front().name) {
+    policies.reserve(steps.size());
+    for (const Step<Ctx, Env>& step : steps) {
+      StepPolicy& policy = policies.emplace_back(make_policy(step, step.name));
+      if (step.enter_when) policy.enter_when = &step.enter_when;
+      add_named(step.retry_while.named());
+      add_named(step.classify.named());
+      add_named(step.enter_when.named());
+    }
+    Duration reserved{};
+    for (std::size_t i = steps.size(); i-- > 0;) {
+      policies[i].reserved_after = reserved;
+      reserved = add(reserved, steps[i].reserve);
+    }
+  }
+
+  void add_named(NamedErrors types) {
+    for (std::size_t i = 0; i != types.count; ++i) {
+      const auto same = [&](const ErrorOps* known) { return same_type(known->type, types.first[i]->type); };
+      if (std::none_of(named.begin(), named.end(), same)) named.push_back(types.first[i]);
+    }
+  }
+
+  PlanStorage(const PlanStorage&) = delete;
+  PlanStorage& operator=(const PlanStorage&) = delete;
+
+  [[nodiscard]] PlanView view() const noexcept {
+    return {policies.data(), static_cast<int>(policies.size()), {named.data(), named.size()}};
+  }
+};
+
+// The drivers' way into a plan.
+struct PlanAccess {
+  template <class Ctx, class Env>
+  [[nodiscard]] static const PlanStorage<Ctx, Env>& storage(const ExecutionPlan<Ctx, Env>& plan) noexcept {
+    return *plan.storage_;
+  }
+  template <class Ctx, class Env>
+  [[nodiscard]] static const Provide<Ctx, Env>* plain_first(const ExecutionPlan<Ctx, Env>& plan) noexcept {
+    return plan.plain_first_;
+  }
+};
+
+template <class Ctx, class Env>
+struct BoundProvide {
+  Provide<Ctx, Env> provide;
+  Env* env;
+  std::shared_ptr<Env> owner;  // null where the caller keeps it
+
+  bool operator()(ContextSlot<Ctx>& slot, void*, const Attempt& attempt, Cause& failure) const {
+    return provide(slot, env, attempt, failure);
+  }
+};
+
+}  // namespace detail
+
+template <class Ctx, class Env>
+const std::vector<Step<Ctx, Env>>& ExecutionPlan<Ctx, Env>::steps() const noexcept {
+  return storage_->steps;
+}
+
+template <class Ctx, class Env>
+std::string ExecutionPlan<Ctx, Env>::refusal(const std::vector<step_type>& steps) {
+  if (steps.empty()) return "planb: an ExecutionPlan needs at least one step";
+  for (std::size_t i = 0; i != steps.size(); ++i) {
+    const step_type& step = steps[i];
+    const std::string label = step.name.empty() ? "planb: step " + std::to_string(i) : "planb: step \"" + step.name + "\"";
+    if (std::string text = detail::refusal(step, label); !text.empty()) return text;
+    if (step.reserve < Duration::zero()) return label + ": `reserve` is negative";
+  }
+  return {};
+}
+
+template <class Ctx, class Env>
+void ExecutionPlan<Ctx, Env>::store(std::vector<step_type> steps) {
+  storage_ = std::make_shared<const detail::PlanStorage<Ctx, Env>>(std::move(steps));
+  if (storage_->policies.front().plain()) plain_first_ = &storage_->steps.front().provide;
+}
+
+template <class Ctx, class Env>
+template <class E>
+  requires(!std::is_void_v<Env> && std::is_convertible_v<std::remove_reference_t<E>*, Env*>)
+ExecutionPlan<Ctx> ExecutionPlan<Ctx, Env>::capture_requirements(E&& env) const {
+  std::shared_ptr<Env> owner;
+  Env* bound = nullptr;
+  if constexpr (std::is_lvalue_reference_v<E>) {
+    bound = std::addressof(env);
+  } else {
+    owner = std::make_shared<std::remove_cvref_t<E>>(std::forward<E>(env));
+    bound = owner.get();
+  }
+  std::vector<Step<Ctx>> copies;
+  copies.reserve(size());
+  for (const step_type& step : steps()) {
+    copies.push_back({.name = step.name,
+                      .provide = detail::BoundProvide<Ctx, Env>{step.provide, bound, owner},
+                      .attempts = step.attempts,
+                      .schedule = step.schedule,
+                      .retry_while = step.retry_while,
+                      .classify = step.classify,
+                      .enter_when = step.enter_when,
+                      .max_wait = step.max_wait,
+                      .timeout = step.timeout,
+                      .reserve = step.reserve,
+                      .gate = step.gate});
+  }
+  return ExecutionPlan<Ctx>(std::move(copies), typename ExecutionPlan<Ctx>::Unchecked{});
+}
+
+// The steps of all plans, in order.
+template <class Ctx, class Env, class... More>
+  requires(std::is_same_v<ExecutionPlan<Ctx, Env>, More> && ...)
+[[nodiscard]] ExecutionPlan<Ctx, Env> merge(const ExecutionPlan<Ctx, Env>& first, const More&... more) {
+  std::vector<Step<Ctx, Env>> steps = first.steps();
+  (steps.insert(steps.end(), more.steps().begin(), more.steps().end()), ...);
+  return ExecutionPlan<Ctx, Env>(std::move(steps));
+}
+
+}  // namespace planb::inline PLANB_ABI

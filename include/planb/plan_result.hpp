@@ -1,0 +1,148 @@
+// PlanResult: what try_run_with_plan gives. A value or a PlanError, and always the report.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/plan_error.hpp>
+#include <planb/report.hpp>
+
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI {
+
+// T may be void, a reference, or a type that cannot be moved.
+template <class T>
+class [[nodiscard]] PlanResult {
+  using Stored = std::conditional_t<std::is_void_v<T>, char,
+                                    std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>;
+  static constexpr bool is_void = std::is_void_v<T>;
+  static constexpr bool is_reference = std::is_reference_v<T>;
+  using Reference = std::add_lvalue_reference_t<T>;
+  using ConstReference = std::conditional_t<is_reference, T, std::add_lvalue_reference_t<const T>>;
+
+ public:
+  using value_type = T;
+  using error_type = PlanError;
+
+  // A failed run.
+  PlanResult(const PlanError& error) noexcept : has_value_(false) {  // NOLINT(google-explicit-constructor)
+    ::new (static_cast<void*>(&error_)) PlanError(error);
+  }
+
+  // A run that succeeded: `make()` gives the value, in place; `report()` is asked after that.
+  template <class Make, class Report>
+  PlanResult(std::in_place_t, Make&& make, Report&& report) : value_(stored(make)), has_value_(true) {
+    ::new (static_cast<void*>(&report_)) RunReport(report());
+  }
+
+  PlanResult(const PlanResult& other)
+    requires(std::is_copy_constructible_v<Stored>)
+      : has_value_(other.has_value_) {
+    copy_from(other);
+  }
+  PlanResult(PlanResult&& other) noexcept(std::is_nothrow_move_constructible_v<Stored>)
+    requires(std::is_move_constructible_v<Stored>)
+      : has_value_(other.has_value_) {
+    copy_from(std::move(other));
+  }
+  PlanResult& operator=(const PlanResult&) = delete;
+  ~PlanResult() {
+    if (has_value_) {
+      value_.~Stored();
+      report_.~RunReport();
+    } else {
+      error_.~PlanError();
+    }
+  }
+
+  [[nodiscard]] bool has_value() const noexcept { return has_value_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return has_value_; }
+
+  // The value. Where there is none, throws the PlanError as the type that its end says (PlanExhausted, PlanAborted,
+  // DeadlineExceeded, PlanInterrupted), with the last error nested.
+  Reference value() & {
+    check();
+    return **this;
+  }
+  ConstReference value() const& {
+    check();
+    return **this;
+  }
+  T value() &&
+    requires(is_void || is_reference || std::is_move_constructible_v<T>)
+  {
+    check();
+    return *std::move(*this);
+  }
+
+  // The value; undefined where there is none.
+  Reference operator*() & noexcept { return get(value_); }
+  ConstReference operator*() const& noexcept { return get(value_); }
+  std::add_rvalue_reference_t<T> operator*() && noexcept {
+    if constexpr (!is_void) return static_cast<std::add_rvalue_reference_t<T>>(get(value_));
+  }
+  std::remove_reference_t<T>* operator->() noexcept
+    requires(!is_void)
+  {
+    return std::addressof(get(value_));
+  }
+  std::remove_reference_t<ConstReference>* operator->() const noexcept
+    requires(!is_void)
+  {
+    return std::addressof(get(value_));
+  }
+
+  // Undefined where there is a value.
+  [[nodiscard]] const PlanError& error() const noexcept { return error_; }
+
+  [[nodiscard]] const RunReport& report() const noexcept { return has_value_ ? report_ : error_.report(); }
+
+ private:
+  template <class Make>
+  static Stored stored(Make& make) {
+    if constexpr (is_void) {
+      make();
+      return {};
+    } else if constexpr (is_reference) {
+      return std::addressof(make());
+    } else {
+      return make();
+    }
+  }
+
+  template <class S>
+  static auto get(S& value) noexcept -> std::conditional_t<std::is_const_v<S>, ConstReference, Reference> {
+    if constexpr (is_reference) {
+      return static_cast<T>(*value);
+    } else if constexpr (!is_void) {
+      return value;
+    }
+  }
+
+  template <class Other>
+  void copy_from(Other&& other) {
+    if (has_value_) {
+      ::new (static_cast<void*>(&value_)) Stored(std::forward<Other>(other).value_);
+      ::new (static_cast<void*>(&report_)) RunReport(std::forward<Other>(other).report_);
+    } else {
+      ::new (static_cast<void*>(&error_)) PlanError(other.error_);
+    }
+  }
+
+  void check() const {
+    if (!has_value_) detail::throw_plan_error(error_);
+  }
+
+  union {
+    Stored value_;
+  };
+  union {
+    RunReport report_;
+    PlanError error_;
+  };
+  bool has_value_;
+};
+
+}  // namespace planb::inline PLANB_ABI

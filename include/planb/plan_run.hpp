@@ -1,0 +1,84 @@
+// PlanRun: one run in progress, for programs with their own event loop.
+#pragma once
+
+#include <planb/attempt.hpp>
+#include <planb/cause.hpp>
+#include <planb/detail/catch.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/engine.hpp>
+#include <planb/metadata.hpp>
+#include <planb/plan.hpp>
+#include <planb/report.hpp>
+#include <planb/run_options.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace planb::inline PLANB_ABI {
+
+// The decisions of a run alone: no waiting, no calls of your function, no threads. Ask next(), do what it says, and say
+// how it went:
+//
+//   for (;;) switch (run.next()) {
+//     case RunPhase::attempt: make the attempt your own way, then run.succeed() or run.fail(cause); break;
+//     case RunPhase::wait:    come back at run.due(); break;
+//     case RunPhase::over:    look at run.end() and run.report(); return;
+//   }
+//
+// It keeps copies of the plan and the options. One thread at a time. Destroyed inside an attempt, it ends that attempt
+// as interrupted. Misuse (two next() in a row inside an attempt, succeed() or fail() outside one) throws Defect.
+template <class Ctx>
+class PlanRun {
+ public:
+  explicit PlanRun(const ExecutionPlan<Ctx>& plan, const RunOptions& options = {})
+      : plan_(plan), options_(options), engine_(detail::PlanAccess::storage(plan_).view(), options_) {}
+
+  // A requested stop is noticed here: no further attempt, and no waiting.
+  RunPhase next() { return engine_.next(); }
+
+  // When a wait is over, on the options' clock.
+  [[nodiscard]] TimePoint due() const noexcept { return engine_.due(); }
+
+  // The attempt that next() announced.
+  [[nodiscard]] Attempt attempt() noexcept { return engine_.attempt(); }
+
+  // Builds the context of the attempt. A factory that fails is a failed attempt: then this says fail() itself and gives
+  // false, and next() says what follows. Destroy the context before succeed() or fail().
+  [[nodiscard]] bool provide(ContextSlot<Ctx>& context) {
+    if (!engine_.attempting()) return misused(), false;
+    Cause failure;
+    PLANB_DETAIL_TRY {
+      const CurrentMetadata::Scope scope(engine_.metadata());
+      const auto& step = plan_.steps()[static_cast<std::size_t>(engine_.step())];
+      if (step.provide(context, nullptr, engine_.attempt(), failure)) return true;
+    }
+    PLANB_DETAIL_CATCH(failure, engine_.abandon())
+    engine_.fail(std::move(failure));
+    return false;
+  }
+
+  void succeed() { engine_.succeed(); }
+
+  // `verdict`, where given, stands before the step's classifier.
+  void fail(Cause cause, std::optional<Verdict> verdict = std::nullopt) {
+    engine_.fail(std::move(cause), verdict);
+  }
+
+  // Where CurrentMetadata should be set while the attempt runs: CurrentMetadata::Scope scope(run.metadata()).
+  [[nodiscard]] Metadata metadata() const noexcept { return engine_.metadata(); }
+
+  // How the run ended, once next() has said `over` or succeed() was said.
+  [[nodiscard]] RunEnd end() const noexcept { return engine_.end(); }
+
+  // At any time: what has happened so far.
+  [[nodiscard]] RunReport report() const { return engine_.report(); }
+
+ private:
+  void misused() { engine_.succeed(); }  // says what is wrong
+
+  const ExecutionPlan<Ctx> plan_;
+  const RunOptions options_;
+  detail::Engine engine_;
+};
+
+}  // namespace planb::inline PLANB_ABI

@@ -1,0 +1,208 @@
+// run_with_plan and try_run_with_plan: drive a callable through a plan. retry: through one resource.
+#pragma once
+
+#include <planb/accepting.hpp>
+#include <planb/attempt.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/drive.hpp>
+#include <planb/detail/engine.hpp>
+#include <planb/plan.hpp>
+#include <planb/plan_error.hpp>
+#include <planb/plan_result.hpp>
+#include <planb/run_options.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI {
+
+namespace detail {
+
+// Calls fn(args..., attempt) where it takes that, else fn(args...); members of a context as well. Always an lvalue.
+template <class F, class... Args>
+concept CallableWith = std::is_invocable_v<F&, Args..., const Attempt&> || std::is_invocable_v<F&, Args...>;
+
+template <class F, class Arg, class... Args>
+decltype(auto) invoke_member(F member, Arg&& object, Args&&... args) {
+  if constexpr (std::is_member_object_pointer_v<F>) {
+    return (std::forward<Arg>(object).*member);
+  } else {
+    return (std::forward<Arg>(object).*member)(std::forward<Args>(args)...);
+  }
+}
+
+template <class F, class... Args>
+decltype(auto) invoke_lvalue(F& fn, Args&&... args) {
+  if constexpr (std::is_member_pointer_v<std::remove_const_t<F>>) {
+    return invoke_member(fn, std::forward<Args>(args)...);
+  } else {
+    return fn(std::forward<Args>(args)...);
+  }
+}
+
+template <class F, class... Args>
+decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
+  if constexpr (std::is_invocable_v<F&, Args..., const Attempt&>) {
+    return invoke_lvalue(fn, std::forward<Args>(args)..., attempt);
+  } else {
+    return invoke_lvalue(fn, std::forward<Args>(args)...);
+  }
+}
+
+template <class F>
+using CallTarget = std::remove_reference_t<decltype(call_target(std::declval<std::remove_reference_t<F>&>()))>;
+
+template <class Ctx, class F>
+concept PlanCallable = CallableWith<CallTarget<F>, std::remove_reference_t<Ctx>&>;
+
+// The attempts of a plan's run.
+template <class Ctx, class F>
+struct PlanBody {
+  using Frame = ContextSlot<Ctx>;
+  using Result = decltype(call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>(),
+                                    std::declval<std::remove_reference_t<Ctx>&>()));
+
+  const PlanStorage<Ctx, void>& plan;
+  F& fn;
+
+  bool prepare(Frame& frame, const Attempt& attempt, Cause& failure) const {
+    return plan.steps[static_cast<std::size_t>(attempt.step_index)].provide(frame, nullptr, attempt, failure);
+  }
+  Result invoke(Frame& frame, const Attempt& attempt) const { return call_with(call_target(fn), attempt, *frame); }
+};
+
+// The attempts of retry().
+template <class F>
+struct RetryBody {
+  struct Frame {};
+  using Result = decltype(call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>()));
+
+  F& fn;
+
+  static bool prepare(Frame&, const Attempt&, Cause&) noexcept { return true; }
+  Result invoke(Frame&, const Attempt& attempt) const { return call_with(call_target(fn), attempt); }
+};
+
+// What is wrong with the arguments, in a sentence; then the run.
+template <template <class> class Out, class Ctx, class Env, class F>
+decltype(auto) run(const ExecutionPlan<Ctx, Env>& plan, F& fn, const RunOptions* options) {
+  static_assert(std::is_void_v<Env>,
+                "planb: this plan's factories need an Env: bind it first, with plan.capture_requirements(env)");
+  static_assert(PlanCallable<Ctx, F>,
+                "planb: the callable must take the plan's context as an lvalue, `fn(Ctx&)` or "
+                "`fn(Ctx&, const planb::Attempt&)`");
+  if constexpr (std::is_void_v<Env> && PlanCallable<Ctx, F>) {
+    using Body = PlanBody<Ctx, F>;
+    using Outcome = Out<typename Body::Result>;
+    const PlanStorage<Ctx, void>& storage = PlanAccess::storage(plan);
+    Body body{storage, fn};
+    if constexpr (Outcome::runs_plain) {
+      if (options == nullptr && storage.policies.front().plain()) {
+        return drive_plain<Outcome>(storage.first_attempt, body, [&] { return storage.view(); });
+      }
+    }
+    static const RunOptions no_options;
+    Engine engine(storage.view(), options != nullptr ? *options : no_options);
+    return drive<Outcome>(engine, body);
+  }
+}
+
+template <class R>
+using PlanOutcome = Returning<R, FailureStyle::aggregate>;
+template <class R>
+using RetryOutcome = Returning<R, FailureStyle::original>;
+
+}  // namespace detail
+
+// Runs `fn` through the plan: each attempt gets a fresh context from its step, until one succeeds. Gives what `fn`
+// returns: a value (it need not be movable), void, a reference, or an expected-like, whose error is a failure too.
+// `fn` is called as fn(ctx, attempt) where it takes a const Attempt&, else as fn(ctx); always as an lvalue.
+//
+// Throws, with the last error nested: PlanExhausted (no step left), PlanAborted (a classifier or a rule ended it),
+// DeadlineExceeded (the budget is gone), PlanInterrupted (a stop was requested). FailureStyle::original: where the run
+// was exhausted or aborted, the last error itself. A Defect passes unchanged. An expected-like comes back in its own
+// type: with an error made from PlanError where its error type can be, else with the last error that it returned.
+template <class Ctx, class Env, class F>
+decltype(auto) run_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& fn) {
+  return detail::run<detail::PlanOutcome>(plan, fn, nullptr);
+}
+
+template <class Ctx, class Env, class F>
+decltype(auto) run_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& fn, const RunOptions& options) {
+  return detail::run<detail::PlanOutcome>(plan, fn, &options);
+}
+
+// The same as a value: PlanResult<T>, where T is what `fn` returns, or the value inside an expected-like. Throws for no
+// run's failure but a Defect.
+template <class Ctx, class Env, class F>
+[[nodiscard]] auto try_run_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& fn) {
+  return detail::run<detail::Trying>(plan, fn, nullptr);
+}
+
+template <class Ctx, class Env, class F>
+[[nodiscard]] auto try_run_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& fn, const RunOptions& options) {
+  return detail::run<detail::Trying>(plan, fn, &options);
+}
+
+// The rules of a single resource; the members mean what they mean in Step.
+struct RetryPolicy {
+  std::optional<int> attempts = std::nullopt;
+  Schedule schedule = {};
+  detail::ErrorPredicate retry_while = {};
+  Classifier classify = {};
+  std::optional<Duration> max_wait = std::nullopt;
+  std::optional<Duration> timeout = std::nullopt;
+  std::shared_ptr<Gate> gate = nullptr;
+};
+
+namespace detail {
+
+template <class F>
+decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options) {
+  static_assert(CallableWith<CallTarget<F>>,
+                "planb: retry() calls `fn()` or `fn(const planb::Attempt&)`; this callable takes neither");
+  if constexpr (CallableWith<CallTarget<F>>) {
+    using Body = RetryBody<F>;
+    using Outcome = RetryOutcome<typename Body::Result>;
+    if (const std::string text = refusal(rules, "planb: retry"); !text.empty()) refuse(text);
+    const StepPolicy policy = make_policy(rules, {});
+    PlanView view{&policy, 1, {}};
+    NamedErrors named = rules.retry_while.named();
+    const ErrorOps* both[2];
+    if (const NamedErrors classified = rules.classify.named(); named.count == 0) {
+      named = classified;
+    } else if (named.count == 1 && classified.count == 1) {
+      both[0] = *named.first;
+      both[1] = *classified.first;
+      named = {both, 2};
+    }
+    view.named = named;
+    Body body{fn};
+    if (options == nullptr && policy.plain()) {
+      return drive_plain<Outcome>(Attempt(), body, [&] { return view; });
+    }
+    static const RunOptions no_options;
+    Engine engine(view, options != nullptr ? *options : no_options);
+    return drive<Outcome>(engine, body);
+  }
+}
+
+}  // namespace detail
+
+// Calls `fn`, as fn(attempt) where it takes a const Attempt&, else as fn(), until it succeeds or the rules end it: the
+// same engine where there is only one resource. Throws the last error itself, unless options.failure asks for
+// FailureStyle::aggregate; otherwise as run_with_plan. Refuses what a plan refuses, with std::invalid_argument.
+template <class F>
+decltype(auto) retry(const RetryPolicy& policy, F&& fn) {
+  return detail::retry(policy, fn, nullptr);
+}
+
+template <class F>
+decltype(auto) retry(const RetryPolicy& policy, F&& fn, const RunOptions& options) {
+  return detail::retry(policy, fn, &options);
+}
+
+}  // namespace planb::inline PLANB_ABI

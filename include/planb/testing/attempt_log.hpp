@@ -1,0 +1,84 @@
+// AttemptLog: an event handler that remembers.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/event.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace planb::inline PLANB_ABI::testing {
+
+// Hand it to RunOptions::on_event. A handle: copies share what was recorded. May be shared by threads.
+class AttemptLog {
+ public:
+  // The steps' names, one for each attempt, in order. Compares with any std::vector of strings.
+  class Names : public std::vector<std::string> {
+   public:
+    using std::vector<std::string>::vector;
+
+    template <class S>
+      requires std::convertible_to<const S&, std::string_view>
+    friend bool operator==(const Names& names, const std::vector<S>& expected) {
+      if (names.size() != expected.size()) return false;
+      for (std::size_t i = 0; i != expected.size(); ++i) {
+        if (names[i] != std::string_view(expected[i])) return false;
+      }
+      return true;
+    }
+  };
+
+  void operator()(const Event& event) const {
+    const std::lock_guard lock(state_->mutex);
+    state_->events.push_back(event);
+  }
+
+  [[nodiscard]] Names names() const {
+    Names names;
+    for (const AttemptStart& start : of<AttemptStart>()) names.push_back(start.step_name);
+    return names;
+  }
+
+  // Everything, in order.
+  [[nodiscard]] std::vector<Event> events() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->events;
+  }
+
+  // The events of one kind, such as of<AttemptFailure>().
+  template <class E>
+  [[nodiscard]] std::vector<E> of() const {
+    std::vector<E> found;
+    for (const Event& event : events()) {
+      if (const E* const e = event.template get_if<E>()) found.push_back(*e);
+    }
+    return found;
+  }
+
+  // Each event as a line, as to_string(event) gives it.
+  [[nodiscard]] std::vector<std::string> lines() const {
+    std::vector<std::string> lines;
+    for (const Event& event : events()) lines.push_back(to_string(event));
+    return lines;
+  }
+
+  void clear() const {
+    const std::lock_guard lock(state_->mutex);
+    state_->events.clear();
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::vector<Event> events;
+  };
+
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+}  // namespace planb::inline PLANB_ABI::testing
