@@ -7,7 +7,9 @@
 #include <planb/error_traits.hpp>
 
 #include <cstddef>
+#include <cstring>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -79,7 +81,10 @@ class Cause {
   }
 
   Cause(const Cause& other);
-  Cause(Cause&& other) noexcept { take(other); }
+  Cause(Cause&& other) noexcept
+      : kind_(other.kind_), held_(other.held_), is_value_(other.is_value_), ops_(other.ops_) {
+    take(other);
+  }
   Cause& operator=(const Cause& other) {
     if (this != &other) *this = Cause(other);
     return *this;
@@ -87,11 +92,17 @@ class Cause {
   Cause& operator=(Cause&& other) noexcept {
     if (this != &other) {
       reset();
+      kind_ = other.kind_;
+      held_ = other.held_;
+      is_value_ = other.is_value_;
+      ops_ = other.ops_;
       take(other);
     }
     return *this;
   }
-  ~Cause() { reset(); }
+  ~Cause() {
+    if (held_ != Held::nothing) destroy();
+  }
 
   [[nodiscard]] CauseKind kind() const noexcept { return kind_; }
 
@@ -146,7 +157,8 @@ class Cause {
   }
 
   [[nodiscard]] const ProviderError* provider_error() const {
-    return held_ == Held::thrown ? get_if<ProviderError>() : nullptr;
+    if (held_ != Held::thrown || (PLANB_STABLE_EXCEPTIONS && as<detail::Thrown>().known == nullptr)) return nullptr;
+    return get_if<ProviderError>();
   }
 
   void hold(detail::Thrown&& thrown) noexcept {
@@ -154,11 +166,28 @@ class Cause {
     held_ = Held::thrown;
   }
 
-  void take(Cause& other) noexcept;
-  void reset() noexcept;
+  // Takes what `other` holds into room_, and leaves it empty.
+  void take(Cause& other) noexcept {
+    if (held_ == Held::inside && ops_->trivial) {
+      std::memcpy(room_, other.room_, room);
+    } else if (held_ != Held::nothing) {
+      move_from(other);
+    }
+    other.held_ = Held::nothing;
+    other.ops_ = nullptr;
+  }
+  void reset() noexcept {
+    if (held_ != Held::nothing) destroy();
+    held_ = Held::nothing;
+    ops_ = nullptr;
+  }
+
+  void move_from(Cause& other) noexcept;
+  void destroy() noexcept;
 
   CauseKind kind_ = CauseKind::error;
   Held held_ = Held::nothing;
+  bool is_value_ = false;  // what is held is a refused value, whatever the kind has become
   const detail::ErrorOps* ops_ = nullptr;
   alignas(std::max_align_t) std::byte room_[room];
 };
@@ -205,28 +234,55 @@ struct CauseAccess {
 
   static void set_kind(Cause& cause, CauseKind kind) noexcept { cause.kind_ = kind; }
 
-  // Whether there is an error or a value, not only a kind.
-  [[nodiscard]] static bool holds(const Cause& cause) noexcept { return cause.held_ != Cause::Held::nothing; }
-  [[nodiscard]] static bool is_thrown(const Cause& cause) noexcept { return cause.held_ == Cause::Held::thrown; }
-  [[nodiscard]] static bool is_returned(const Cause& cause) noexcept {
-    return cause.held_ == Cause::Held::inside || cause.held_ == Cause::Held::shared;
+  static void set_rejected(Cause& cause) noexcept {
+    cause.kind_ = CauseKind::rejected;
+    cause.is_value_ = true;
   }
 
-  // Looks for the types that the plan names in a thrown error, so that it can be read through error_traits.
+  // Whether rethrow() has something to say: an error or a value, or a kind that stands for one.
+  [[nodiscard]] static bool tells(const Cause& cause) noexcept {
+    return cause.held_ != Cause::Held::nothing || cause.kind_ == CauseKind::timeout || cause.is_value_;
+  }
+  [[nodiscard]] static bool holds(const Cause& cause) noexcept { return cause.held_ != Cause::Held::nothing; }
+  [[nodiscard]] static bool is_thrown(const Cause& cause) noexcept { return cause.held_ == Cause::Held::thrown; }
+
+  // Looks for the types that the plan names in a thrown error, so that it can be read through error_traits. Of several
+  // that it is, the one that says most is kept.
   static void name(Cause& cause, const ErrorOps* const* types, std::size_t count) {
     if (cause.held_ != Cause::Held::thrown || cause.ops_ != nullptr) return;
+    Thrown& thrown = cause.as<Thrown>();
+    std::size_t missed = 0;
     for (const ErrorOps* const* type = types; type != types + count; ++type) {
-      if (!(*type)->find(cause.as<Thrown>())) continue;
-      cause.ops_ = *type;
-      return;
+      if (thrown.known != nullptr && (*type)->says == 0) continue;  // its what() says as much
+      if (cause.ops_ != nullptr && (*type)->says <= cause.ops_->says) continue;
+      if (const void* const object = (*type)->find(thrown)) {
+        thrown.named = object;
+        cause.ops_ = *type;
+      } else if (missed != std::size(thrown.missed)) {
+        thrown.missed[missed++] = *type;
+      }
     }
   }
 
-  // The returned error itself, to be moved out of a cause that nobody will read any more.
+  // The returned error of this type, if that is what the cause holds. It is moved out where nobody else has it: the
+  // cause is not to be read any more.
   template <class E>
-  [[nodiscard]] static E* returned(Cause& cause) noexcept {
-    if (!is_returned(cause) || !same_type(cause.ops_->type, type_id<E>())) return nullptr;
-    return static_cast<E*>(const_cast<void*>(cause.object()));
+  [[nodiscard]] static std::optional<E> take_returned(Cause& cause) {
+    if constexpr (std::is_same_v<E, std::exception_ptr>) {  // such an error is held as the exception that it points to
+      if (cause.held_ == Cause::Held::thrown) return cause.as<Thrown>().pointer;
+    } else if constexpr (std::is_same_v<E, Cause>) {
+      return cause;
+    } else {
+      const bool returned = cause.held_ == Cause::Held::inside || cause.held_ == Cause::Held::shared;
+      if (!returned || cause.is_value_ || !same_type(cause.ops_->type, type_id<E>())) return std::nullopt;
+      E& error = *static_cast<E*>(const_cast<void*>(cause.object()));
+      if constexpr (std::is_copy_constructible_v<E>) {
+        const bool shared = cause.held_ == Cause::Held::shared && cause.as<std::shared_ptr<void>>().use_count() != 1;
+        if (shared) return std::optional<E>(std::in_place, std::as_const(error));
+      }
+      return std::optional<E>(std::in_place, std::move(error));
+    }
+    return std::nullopt;
   }
 };
 
@@ -261,7 +317,7 @@ inline Cause Cause::current() {
 
 template <class E>
 Cause Cause::of(E&& error) {
-  using Error = std::remove_cvref_t<E>;
+  using Error = std::remove_cvref_t<std::conditional_t<std::is_convertible_v<E, const char*>, std::string, E>>;
   Cause cause;
   if constexpr (std::is_same_v<Error, Cause>) {
     return std::forward<E>(error);
@@ -293,7 +349,7 @@ Cause Cause::of(E&& error) {
   return cause;
 }
 
-inline Cause::Cause(const Cause& other) : kind_(other.kind_), ops_(other.ops_) {
+inline Cause::Cause(const Cause& other) : kind_(other.kind_), is_value_(other.is_value_), ops_(other.ops_) {
   switch (other.held_) {
     case Held::nothing: break;
     case Held::thrown: ::new (static_cast<void*>(room_)) detail::Thrown(other.as<detail::Thrown>()); break;
@@ -305,30 +361,30 @@ inline Cause::Cause(const Cause& other) : kind_(other.kind_), ops_(other.ops_) {
   held_ = other.held_;
 }
 
-inline void Cause::take(Cause& other) noexcept {
-  kind_ = other.kind_;
-  ops_ = other.ops_;
-  held_ = other.held_;
+inline void Cause::move_from(Cause& other) noexcept {
   switch (held_) {
     case Held::nothing: break;
-    case Held::thrown: ::new (static_cast<void*>(room_)) detail::Thrown(std::move(other.as<detail::Thrown>())); break;
+    case Held::thrown:
+      ::new (static_cast<void*>(room_)) detail::Thrown(std::move(other.as<detail::Thrown>()));
+      other.as<detail::Thrown>().~Thrown();
+      break;
     case Held::inside: ops_->move(other.room_, room_); break;
     case Held::shared:
       ::new (static_cast<void*>(room_)) std::shared_ptr<void>(std::move(other.as<std::shared_ptr<void>>()));
+      other.as<std::shared_ptr<void>>().~shared_ptr();
       break;
   }
-  if (held_ == Held::inside) other.held_ = Held::nothing;  // the others are left empty, to be destroyed in place
 }
 
-inline void Cause::reset() noexcept {
+inline void Cause::destroy() noexcept {
   switch (held_) {
-    case Held::nothing: return;
+    case Held::nothing: break;
     case Held::thrown: as<detail::Thrown>().~Thrown(); break;
-    case Held::inside: ops_->destroy(room_); break;
+    case Held::inside:
+      if (!ops_->trivial) ops_->destroy(room_);
+      break;
     case Held::shared: as<std::shared_ptr<void>>().~shared_ptr(); break;
   }
-  held_ = Held::nothing;
-  ops_ = nullptr;
 }
 
 template <class E>
@@ -339,7 +395,13 @@ const E* Cause::get_if() const {
     return static_cast<const E*>(known);
   }
 #if PLANB_HAS_EXCEPTIONS
-  if (held_ == Held::thrown) return detail::find_thrown<E>(as<detail::Thrown>());
+  if (held_ == Held::thrown) {
+    const detail::Thrown& thrown = as<detail::Thrown>();
+    for (const detail::ErrorOps* const missed : thrown.missed) {
+      if (missed != nullptr && detail::same_type(missed->type, detail::type_id<E>())) return nullptr;
+    }
+    return detail::find_thrown<E>(thrown);
+  }
 #endif
   return nullptr;
 }
@@ -366,16 +428,16 @@ inline std::string Cause::message() const {
   std::string text;
   if (const void* error = object()) {
     text = ops_->message(error);
-    if (kind_ == CauseKind::rejected) return text.empty() ? "value rejected" : "value rejected: " + text;
-    if (text.empty() && !ops_->status(error)) text = "unknown error";
-    return text;
+    if (!is_value_ && text.empty() && ops_->status(error)) return text;
   }
 #if PLANB_HAS_EXCEPTIONS
-  if (held_ == Held::thrown) {
+  if (held_ == Held::thrown && text.empty()) {
     const detail::Thrown& thrown = as<detail::Thrown>();
-    return thrown.known != nullptr ? thrown.known->what() : detail::describe_unknown(thrown.pointer);
+    text = thrown.known != nullptr ? thrown.known->what() : detail::describe_unknown(thrown.pointer);
   }
 #endif
+  if (is_value_) return text.empty() ? "value rejected" : "value rejected: " + text;
+  if (!text.empty()) return text;
   switch (kind_) {
     case CauseKind::timeout: return "timed out";
     case CauseKind::interrupted: return "interrupted";
@@ -401,7 +463,7 @@ inline std::exception_ptr Cause::exception() const {
 
 inline void Cause::rethrow() const {
 #if PLANB_HAS_EXCEPTIONS
-  if (kind_ == CauseKind::rejected) throw RejectedValue(*this);
+  if (is_value_) throw RejectedValue(*this);
   switch (held_) {
     case Held::thrown: std::rethrow_exception(as<detail::Thrown>().pointer);
     case Held::inside:
@@ -422,7 +484,9 @@ namespace detail {
   std::string text = cause.message();
   if (const std::optional<int> status = cause.status()) {
     const std::string number = std::to_string(*status);
-    if (text.compare(0, number.size(), number) != 0) text = text.empty() ? number : number + " " + text;
+    const bool starts_with_it = text.compare(0, number.size(), number) == 0 &&
+                                (text.size() == number.size() || text[number.size()] < '0' || text[number.size()] > '9');
+    if (!starts_with_it) text = text.empty() ? number : number + " " + text;
   }
   if (cause.kind() == CauseKind::timeout && CauseAccess::holds(cause)) text = "timed out: " + text;
   return text;

@@ -54,8 +54,10 @@ namespace detail {
       return error_traits<E>::name(e);                          \
     } else if constexpr (requires { e.name(); }) {              \
       return e.name();                                          \
-    } else if constexpr (requires { (e.name) == (e.name); }) {  \
+    } else if constexpr (requires { &(e.name); }) {             \
       return (e.name);                                          \
+    } else if constexpr (requires { +e.name; }) {               \
+      return +e.name; /* a bit-field has no address */          \
     }                                                           \
   }
 PLANB_DETAIL_READER(status)
@@ -82,7 +84,11 @@ template <class Rep, class Period>
 constexpr bool is_duration<std::chrono::duration<Rep, Period>> = true;
 
 template <class T>
-constexpr bool is_status = std::integral<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char>;
+constexpr bool is_one_of_characters = std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char8_t> ||
+                                      std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
+
+template <class T>
+constexpr bool is_status = std::integral<T> && !std::is_same_v<T, bool> && !is_one_of_characters<T>;
 
 template <class T>
 constexpr bool is_text = std::is_convertible_v<std::add_lvalue_reference_t<const T>, std::string_view>;
@@ -101,9 +107,27 @@ template <class Raw>
 using ReadValue = typename optional_value<std::remove_cvref_t<Raw>>::type;
 
 template <class E>
+constexpr bool reads_status = is_status<ReadValue<decltype(raw_status(std::declval<const E&>()))>>;
+template <class E>
+constexpr bool reads_code = is_text<ReadValue<decltype(raw_code(std::declval<const E&>()))>>;
+template <class E>
+constexpr bool reads_retry_after = is_duration<ReadValue<decltype(raw_retry_after(std::declval<const E&>()))>>;
+template <class E>
+constexpr bool reads_message = is_text<ReadValue<decltype(raw_message(std::declval<const E&>()))>>;
+
+// A null pointer to characters is an empty text.
+template <class T>
+[[nodiscard]] constexpr std::string_view to_text(const T& text) {
+  if constexpr (std::is_pointer_v<T>) {
+    if (text == nullptr) return {};
+  }
+  return std::string_view(text);
+}
+
+template <class E>
 [[nodiscard]] std::optional<int> read_status(const E& e) {
   std::optional<int> status;
-  if constexpr (is_status<ReadValue<decltype(raw_status(e))>>) {
+  if constexpr (reads_status<E>) {
     with_value(raw_status(e), [&](auto value) {
       if (std::cmp_greater(value, 0) && std::in_range<int>(value)) status = static_cast<int>(value);
     });
@@ -114,8 +138,8 @@ template <class E>
 template <class E>
 [[nodiscard]] std::string read_code(const E& e) {
   std::string code;
-  if constexpr (is_text<ReadValue<decltype(raw_code(e))>>) {
-    with_value(raw_code(e), [&](const auto& value) { code = std::string_view(value); });
+  if constexpr (reads_code<E>) {
+    with_value(raw_code(e), [&](const auto& value) { code = to_text(value); });
   }
   return code;
 }
@@ -123,7 +147,7 @@ template <class E>
 template <class E>
 [[nodiscard]] std::optional<Duration> read_retry_after(const E& e) {
   std::optional<Duration> wait;
-  if constexpr (is_duration<ReadValue<decltype(raw_retry_after(e))>>) {
+  if constexpr (reads_retry_after<E>) {
     with_value(raw_retry_after(e), [&](auto value) { wait = (std::max)(to_duration(value), Duration::zero()); });
   }
   return wait;
@@ -132,10 +156,10 @@ template <class E>
 template <class E>
 [[nodiscard]] std::string read_message(const E& e) {
   std::string text;
-  if constexpr (is_text<ReadValue<decltype(raw_message(e))>>) {
-    with_value(raw_message(e), [&](const auto& value) { text = std::string_view(value); });
+  if constexpr (reads_message<E>) {
+    with_value(raw_message(e), [&](const auto& value) { text = to_text(value); });
   } else if constexpr (std::is_base_of_v<std::exception, E>) {
-    text = e.what();
+    text = to_text(e.what());
   } else if constexpr (std::is_same_v<E, bool>) {
     text = e ? "true" : "false";
   } else if constexpr (std::is_arithmetic_v<E>) {
@@ -143,9 +167,9 @@ template <class E>
   } else if constexpr (std::is_enum_v<E>) {
     text = "error " + std::to_string(static_cast<long long>(static_cast<std::underlying_type_t<E>>(e)));
   } else if constexpr (is_text<E>) {
-    text = std::string_view(e);
+    text = to_text(e);
   } else if constexpr (requires { { e.what() } -> std::convertible_to<std::string_view>; }) {
-    text = std::string_view(e.what());
+    text = to_text(e.what());
   }
   return text;
 }

@@ -18,6 +18,7 @@ namespace planb::inline PLANB_ABI {
 
 // How a run ended.
 enum class RunEnd : unsigned char {
+  running,      // it has not
   succeeded,
   exhausted,    // no step left
   aborted,      // a classifier said so, or a rule of the caller's threw
@@ -144,6 +145,7 @@ overloaded(Fs...) -> overloaded<Fs...>;
 
 [[nodiscard]] constexpr const char* to_string(RunEnd end) noexcept {
   switch (end) {
+    case RunEnd::running: return "running";
     case RunEnd::succeeded: return "succeeded";
     case RunEnd::exhausted: return "exhausted";
     case RunEnd::aborted: return "aborted";

@@ -29,7 +29,7 @@ class [[nodiscard]] Parsed {
   using value_type = T;
   using error_type = ParseError;
 
-  Parsed(T value) : value_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
+  Parsed(T value) : value_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
   Parsed(ParseError error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool has_value() const noexcept { return value_.has_value(); }
@@ -42,7 +42,8 @@ class [[nodiscard]] Parsed {
   [[nodiscard]] T* operator->() noexcept { return &*value_; }
   [[nodiscard]] const T* operator->() const noexcept { return &*value_; }
 
-  // Throws std::invalid_argument with the error's message where there is no value; without exceptions, ends the program.
+  // Throws std::invalid_argument with the error's message where there is no value; without exceptions, ends the
+  // program.
   [[nodiscard]] T& value() & { return insist(), *value_; }
   [[nodiscard]] const T& value() const& { return insist(), *value_; }
   [[nodiscard]] T&& value() && { return insist(), *std::move(value_); }

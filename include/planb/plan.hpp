@@ -93,7 +93,6 @@ class ExecutionPlan {
   void store(std::vector<step_type> steps);
 
   std::shared_ptr<const detail::PlanStorage<Ctx, Env>> storage_;
-  const Provide<Ctx, Env>* plain_first_ = nullptr;  // of the first step, where nothing else is to be asked before it
 };
 
 namespace detail {
@@ -104,6 +103,7 @@ struct PlanStorage {
   std::vector<StepPolicy> policies;
   std::vector<const ErrorOps*> named;
   Attempt first_attempt;
+  bool plain_first = false;  // nothing has to be asked before the first step's first attempt
 
   explicit PlanStorage(std::vector<Step<Ctx, Env>> list)
       : steps(std::move(list)), first_attempt(1, 1, 0, steps.front().name) {
@@ -115,6 +115,7 @@ struct PlanStorage {
       add_named(step.classify.named());
       add_named(step.enter_when.named());
     }
+    plain_first = policies.front().plain();
     Duration reserved{};
     for (std::size_t i = steps.size(); i-- > 0;) {
       policies[i].reserved_after = reserved;
@@ -143,10 +144,6 @@ struct PlanAccess {
   [[nodiscard]] static const PlanStorage<Ctx, Env>& storage(const ExecutionPlan<Ctx, Env>& plan) noexcept {
     return *plan.storage_;
   }
-  template <class Ctx, class Env>
-  [[nodiscard]] static const Provide<Ctx, Env>* plain_first(const ExecutionPlan<Ctx, Env>& plan) noexcept {
-    return plan.plain_first_;
-  }
 };
 
 template <class Ctx, class Env>
@@ -155,8 +152,8 @@ struct BoundProvide {
   Env* env;
   std::shared_ptr<Env> owner;  // null where the caller keeps it
 
-  bool operator()(ContextSlot<Ctx>& slot, void*, const Attempt& attempt, Cause& failure) const {
-    return provide(slot, env, attempt, failure);
+  bool operator()(ContextRoom<Ctx>& room, void*, const Attempt& attempt, CauseRoom& failure) const {
+    return provide(room, env, attempt, failure);
   }
 };
 
@@ -169,10 +166,10 @@ const std::vector<Step<Ctx, Env>>& ExecutionPlan<Ctx, Env>::steps() const noexce
 
 template <class Ctx, class Env>
 std::string ExecutionPlan<Ctx, Env>::refusal(const std::vector<step_type>& steps) {
-  if (steps.empty()) return "planb: an ExecutionPlan needs at least one step";
+  if (steps.empty()) return "an ExecutionPlan needs at least one step";
   for (std::size_t i = 0; i != steps.size(); ++i) {
     const step_type& step = steps[i];
-    const std::string label = step.name.empty() ? "planb: step " + std::to_string(i) : "planb: step \"" + step.name + "\"";
+    const std::string label = step.name.empty() ? "step " + std::to_string(i) : "step \"" + step.name + "\"";
     if (std::string text = detail::refusal(step, label); !text.empty()) return text;
     if (step.reserve < Duration::zero()) return label + ": `reserve` is negative";
   }
@@ -182,7 +179,6 @@ std::string ExecutionPlan<Ctx, Env>::refusal(const std::vector<step_type>& steps
 template <class Ctx, class Env>
 void ExecutionPlan<Ctx, Env>::store(std::vector<step_type> steps) {
   storage_ = std::make_shared<const detail::PlanStorage<Ctx, Env>>(std::move(steps));
-  if (storage_->policies.front().plain()) plain_first_ = &storage_->steps.front().provide;
 }
 
 template <class Ctx, class Env>

@@ -74,7 +74,7 @@ class PLANB_VISIBLE Nesting final : public E, public std::nested_exception {
 
 template <class E>
 [[noreturn]] void throw_nesting(const PlanError& error, const Cause* cause) {
-  if (cause != nullptr && (CauseAccess::holds(*cause) || cause->kind() == CauseKind::timeout)) {
+  if (cause != nullptr && CauseAccess::tells(*cause)) {
     try {
       cause->rethrow();
     } catch (...) {
@@ -94,6 +94,7 @@ template <class E>
     case RunEnd::aborted: throw_nesting<PlanAborted>(error, cause);
     case RunEnd::deadline: throw_nesting<DeadlineExceeded>(error, cause);
     case RunEnd::interrupted: throw_nesting<PlanInterrupted>(error, cause);
+    case RunEnd::running:
     case RunEnd::succeeded:
     case RunEnd::exhausted:
     case RunEnd::defect: break;

@@ -34,7 +34,14 @@ class [[nodiscard]] PlanResult {
   // A run that succeeded: `make()` gives the value, in place; `report()` is asked after that.
   template <class Make, class Report>
   PlanResult(std::in_place_t, Make&& make, Report&& report) : value_(stored(make)), has_value_(true) {
+    struct Undo {
+      PlanResult* result;
+      ~Undo() {
+        if (result != nullptr) result->value_.~Stored();
+      }
+    } undo{this};
     ::new (static_cast<void*>(&report_)) RunReport(report());
+    undo.result = nullptr;
   }
 
   PlanResult(const PlanResult& other)
@@ -124,8 +131,15 @@ class [[nodiscard]] PlanResult {
   template <class Other>
   void copy_from(Other&& other) {
     if (has_value_) {
-      ::new (static_cast<void*>(&value_)) Stored(std::forward<Other>(other).value_);
       ::new (static_cast<void*>(&report_)) RunReport(std::forward<Other>(other).report_);
+      struct Undo {
+        RunReport* report;
+        ~Undo() {
+          if (report != nullptr) report->~RunReport();
+        }
+      } undo{&report_};
+      ::new (static_cast<void*>(&value_)) Stored(std::forward<Other>(other).value_);
+      undo.report = nullptr;
     } else {
       ::new (static_cast<void*>(&error_)) PlanError(other.error_);
     }

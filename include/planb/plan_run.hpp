@@ -11,10 +11,38 @@
 #include <planb/report.hpp>
 #include <planb/run_options.hpp>
 
+#include <cstddef>
+#include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace planb::inline PLANB_ABI {
+
+// Room for the context of one attempt: a Ctx, built in place, or a reference where Ctx is `T&`.
+template <class Ctx>
+class ContextSlot {
+ public:
+  ContextSlot() noexcept = default;
+  ContextSlot(const ContextSlot&) = delete;
+  ContextSlot& operator=(const ContextSlot&) = delete;
+  ~ContextSlot() { reset(); }
+
+  [[nodiscard]] bool has_value() const noexcept { return full_; }
+  [[nodiscard]] std::remove_reference_t<Ctx>& operator*() noexcept { return room_.get(); }
+  [[nodiscard]] std::remove_reference_t<Ctx>* operator->() noexcept { return std::addressof(room_.get()); }
+
+  void reset() noexcept {
+    if (std::exchange(full_, false)) room_.destroy();
+  }
+
+ private:
+  template <class>
+  friend class PlanRun;
+
+  detail::ContextRoom<Ctx> room_;
+  bool full_ = false;
+};
 
 // The decisions of a run alone: no waiting, no calls of your function, no threads. Ask next(), do what it says, and say
 // how it went:
@@ -26,7 +54,7 @@ namespace planb::inline PLANB_ABI {
 //   }
 //
 // It keeps copies of the plan and the options. One thread at a time. Destroyed inside an attempt, it ends that attempt
-// as interrupted. Misuse (two next() in a row inside an attempt, succeed() or fail() outside one) throws Defect.
+// as interrupted. Misuse (two next() in a row inside an attempt, the others outside one) throws Defect.
 template <class Ctx>
 class PlanRun {
  public:
@@ -39,20 +67,24 @@ class PlanRun {
   // When a wait is over, on the options' clock.
   [[nodiscard]] TimePoint due() const noexcept { return engine_.due(); }
 
-  // The attempt that next() announced.
-  [[nodiscard]] Attempt attempt() noexcept { return engine_.attempt(); }
+  // The attempt that next() announced and that is running.
+  [[nodiscard]] Attempt attempt() { return engine_.attempt(); }
 
   // Builds the context of the attempt. A factory that fails is a failed attempt: then this says fail() itself and gives
   // false, and next() says what follows. Destroy the context before succeed() or fail().
   [[nodiscard]] bool provide(ContextSlot<Ctx>& context) {
-    if (!engine_.attempting()) return misused(), false;
+    const Attempt attempt = engine_.attempt();
+    context.reset();
     Cause failure;
     PLANB_DETAIL_TRY {
       const CurrentMetadata::Scope scope(engine_.metadata());
-      const auto& step = plan_.steps()[static_cast<std::size_t>(engine_.step())];
-      if (step.provide(context, nullptr, engine_.attempt(), failure)) return true;
+      detail::CauseRoom returned;
+      const auto& step = plan_.steps()[static_cast<std::size_t>(attempt.step_index)];
+      context.full_ = step.provide(context.room_, nullptr, attempt, returned);
+      if (context.full_) return true;
+      failure = returned.take();
     }
-    PLANB_DETAIL_CATCH(failure, engine_.abandon())
+    PLANB_DETAIL_CATCH(failure.operator=, engine_.abandon())
     engine_.fail(std::move(failure));
     return false;
   }
@@ -67,15 +99,13 @@ class PlanRun {
   // Where CurrentMetadata should be set while the attempt runs: CurrentMetadata::Scope scope(run.metadata()).
   [[nodiscard]] Metadata metadata() const noexcept { return engine_.metadata(); }
 
-  // How the run ended, once next() has said `over` or succeed() was said.
+  // How the run ended; RunEnd::running until it has.
   [[nodiscard]] RunEnd end() const noexcept { return engine_.end(); }
 
   // At any time: what has happened so far.
   [[nodiscard]] RunReport report() const { return engine_.report(); }
 
  private:
-  void misused() { engine_.succeed(); }  // says what is wrong
-
   const ExecutionPlan<Ctx> plan_;
   const RunOptions options_;
   detail::Engine engine_;

@@ -15,68 +15,82 @@
 
 namespace planb::inline PLANB_ABI {
 
-// Room for the context of one attempt: a Ctx, built in place, or a reference where Ctx is `T&`.
+namespace detail {
+
+// Room for a context, without a record of whether there is one: whoever builds it there destroys it.
 template <class Ctx>
-class ContextSlot {
+class ContextRoom {
   using Stored = std::conditional_t<std::is_reference_v<Ctx>, std::remove_reference_t<Ctx>*, Ctx>;
 
  public:
-  ContextSlot() noexcept {}  // NOLINT(modernize-use-equals-default): the context is built later
-  ContextSlot(const ContextSlot&) = delete;
-  ContextSlot& operator=(const ContextSlot&) = delete;
-  ~ContextSlot() { reset(); }
-
-  [[nodiscard]] bool has_value() const noexcept { return full_; }
-  [[nodiscard]] std::remove_reference_t<Ctx>& operator*() noexcept {
-    if constexpr (std::is_reference_v<Ctx>) {
-      return *stored_;
-    } else {
-      return stored_;
-    }
-  }
-  [[nodiscard]] std::remove_reference_t<Ctx>* operator->() noexcept { return std::addressof(**this); }
-
-  void reset() noexcept {
-    if (!full_) return;
-    full_ = false;
-    if constexpr (!std::is_reference_v<Ctx>) stored_.~Stored();
-  }
+  ContextRoom() noexcept {}   // NOLINT(modernize-use-equals-default)
+  ~ContextRoom() noexcept {}  // NOLINT(modernize-use-equals-default)
+  ContextRoom(const ContextRoom&) = delete;
+  ContextRoom& operator=(const ContextRoom&) = delete;
 
   // Builds the context from what `make()` gives; a Ctx by value is built in place.
   template <class Make>
-  void emplace(Make&& make) {
-    reset();
+  void build(Make&& make) {
     if constexpr (std::is_reference_v<Ctx>) {
       Ctx reference = make();
       stored_ = std::addressof(reference);
     } else {
       ::new (static_cast<void*>(std::addressof(stored_))) Stored(make());
     }
-    full_ = true;
+  }
+
+  void destroy() noexcept {
+    if constexpr (!std::is_reference_v<Ctx>) stored_.~Stored();
+  }
+
+  [[nodiscard]] std::remove_reference_t<Ctx>& get() noexcept {
+    if constexpr (std::is_reference_v<Ctx>) {
+      return *stored_;
+    } else {
+      return stored_;
+    }
   }
 
  private:
   union {
     Stored stored_;
   };
-  bool full_ = false;
 };
+
+// Room for the cause of an attempt that did not come to its call. Built there only when that happens.
+union CauseRoom {
+  CauseRoom() noexcept {}   // NOLINT(modernize-use-equals-default)
+  ~CauseRoom() noexcept {}  // NOLINT(modernize-use-equals-default)
+
+  Cause cause;
+
+  void build(Cause&& from) noexcept { ::new (static_cast<void*>(std::addressof(cause))) Cause(std::move(from)); }
+  [[nodiscard]] Cause take() noexcept {
+    Cause taken = std::move(cause);
+    cause.~Cause();
+    return taken;
+  }
+};
+
+}  // namespace detail
 
 namespace detail {
 
 template <class Ctx>
-concept Context = std::is_lvalue_reference_v<Ctx> || (std::is_object_v<Ctx> && std::is_destructible_v<Ctx>);
+concept Context = std::is_lvalue_reference_v<Ctx> || (std::is_object_v<Ctx> && std::is_same_v<Ctx, std::decay_t<Ctx>> &&
+                                                      std::is_destructible_v<Ctx>);
+
+// Made is an lvalue of what Ctx refers to.
+template <class Made, class Ctx>
+concept IsReferent = std::is_lvalue_reference_v<Made> && std::is_lvalue_reference_v<Ctx> &&
+                     std::is_convertible_v<std::remove_reference_t<Made>*, std::remove_reference_t<Ctx>*>;
 
 // A reference context must refer to something that is there already, not to a temporary.
 template <class Made, class Ctx>
-concept RefersTo = (std::is_lvalue_reference_v<Made> &&
-                    std::is_convertible_v<std::remove_reference_t<Made>*, std::remove_reference_t<Ctx>*>) ||
-                   requires(Made&& made) {  // std::reference_wrapper
-                     requires std::is_lvalue_reference_v<decltype(made.get())>;
-                     requires std::is_convertible_v<std::remove_reference_t<decltype(made.get())>*,
-                                                    std::remove_reference_t<Ctx>*>;
-                     requires std::is_convertible_v<Made, Ctx>;
-                   };
+concept RefersTo = IsReferent<Made, Ctx> || requires(Made&& made) {  // std::reference_wrapper
+  requires IsReferent<decltype(made.get()), Ctx>;
+  requires std::is_convertible_v<Made, Ctx>;
+};
 
 // What a factory may return for a Ctx.
 template <class Made, class Ctx>
@@ -87,13 +101,22 @@ concept MakesContext = (std::is_lvalue_reference_v<Ctx> && RefersTo<Made, Ctx>) 
 template <class Made, class Ctx>
 concept MakesContextResult =
     !std::is_same_v<std::remove_cvref_t<Made>, Ctx> && ResultType<Made> && requires(std::remove_cvref_t<Made>& made) {
-      requires std::is_convertible_v<decltype(result_traits<std::remove_cvref_t<Made>>::value(
-                                         std::forward<Made>(made))),
-                                     Ctx>;
+      requires MakesContext<decltype(result_traits<std::remove_cvref_t<Made>>::value(std::forward<Made>(made))), Ctx>;
+      // A reference into an expected-like that the factory returned by value would dangle.
+      requires !IsReferent<decltype(result_traits<std::remove_cvref_t<Made>>::value(made)), Ctx> ||
+                   std::is_lvalue_reference_v<Made>;
     };
 
 template <class Made, class Ctx>
 concept Makes = MakesContext<Made, Ctx> || MakesContextResult<Made, Ctx>;
+
+// What capture_requirements() makes of a Provide<Ctx, Env>: it fills the room itself.
+template <class Ctx, class Env>
+struct BoundProvide;
+template <class F>
+constexpr bool is_bound_provide = false;
+template <class Ctx, class Env>
+constexpr bool is_bound_provide<BoundProvide<Ctx, Env>> = true;
 
 // How a factory is called: the form with the most arguments wins.
 enum class Call : unsigned char { none, nothing, attempt, env, env_attempt };
@@ -141,47 +164,43 @@ class Provide {
   Provide(F&& f)  // NOLINT(google-explicit-constructor): a plan is written with lambdas
       : make_(adapter(std::forward<F>(f))) {}
 
-  // Builds the context of an attempt in `slot`. False: the factory returned an error, which `failure` then holds.
-  // Throws what the factory throws.
-  bool operator()(ContextSlot<Ctx>& slot, std::add_pointer_t<Env> env, const Attempt& attempt, Cause& failure) const {
-    return make_(slot, env, attempt, failure);
+  // Builds the context of an attempt in `room`. False: the factory returned an error, and its cause was built in
+  // `failure` instead. Throws what the factory throws, and then has built nothing.
+  bool operator()(detail::ContextRoom<Ctx>& room, std::add_pointer_t<Env> env, const Attempt& attempt,
+                  detail::CauseRoom& failure) const {
+    return make_(room, env, attempt, failure);
   }
 
  private:
-  using Make = detail::Function<bool(ContextSlot<Ctx>&, std::add_pointer_t<Env>, const Attempt&, Cause&)>;
+  using Room = detail::ContextRoom<Ctx>;
+  using Make = detail::Function<bool(Room&, std::add_pointer_t<Env>, const Attempt&, detail::CauseRoom&)>;
 
   template <class Factory>
-  static bool build(ContextSlot<Ctx>& slot, [[maybe_unused]] Cause& failure, Factory&& factory) {
+  static bool build(Room& room, [[maybe_unused]] detail::CauseRoom& failure, Factory&& factory) {
     using Made = decltype(factory());
     if constexpr (detail::MakesContextResult<Made, Ctx>) {
       using Traits = result_traits<std::remove_cvref_t<Made>>;
       Made made = factory();
       if (!detail::has_value(made)) {
-        failure = Cause::of(Traits::error(std::forward<Made>(made)));
+        failure.build(Cause::of(Traits::error(std::forward<Made>(made))));
         return false;
       }
-      slot.emplace([&]() -> Ctx { return Traits::value(std::forward<Made>(made)); });
+      room.build([&]() -> Ctx { return Traits::value(std::forward<Made>(made)); });
     } else {
-      slot.emplace([&]() -> Ctx { return factory(); });
+      room.build([&]() -> Ctx { return factory(); });
     }
     return true;
   }
-
-  // What capture_requirements() makes of a Provide<Ctx, Env>: it fills the slot itself.
-  template <class Target>
-  static constexpr bool bound =
-      std::is_invocable_r_v<bool, const Target&, ContextSlot<Ctx>&, void*, const Attempt&, Cause&>;
 
   template <class F>
   static Make adapter(F&& f) {
     using Target = std::decay_t<F>;
     constexpr detail::Call call = detail::factory_call<Target, Ctx, Env>();
-    if constexpr (bound<Target>) {
+    if constexpr (detail::is_bound_provide<Target>) {
       return Make(std::forward<F>(f));
-    } else if constexpr (std::is_lvalue_reference_v<Ctx> && std::is_lvalue_reference_v<F> &&
-                         detail::RefersTo<F, Ctx>) {
-      return Make([client = std::addressof(f)](ContextSlot<Ctx>& slot, auto, const Attempt&, Cause&) {
-        slot.emplace([&]() -> Ctx { return *client; });
+    } else if constexpr (detail::IsReferent<F, Ctx>) {
+      return Make([client = std::addressof(f)](Room& room, auto, const Attempt&, detail::CauseRoom&) {
+        room.build([&]() -> Ctx { return *client; });
         return true;
       });
     } else if constexpr (std::is_same_v<Target, Ctx>) {
@@ -191,22 +210,23 @@ class Provide {
       return ready(std::forward<F>(f));
     } else if constexpr (call != detail::Call::none) {
       static_assert(std::is_copy_constructible_v<Target>, "planb: a step's `provide` must be copyable");
-      return Make([factory = Target(std::forward<F>(f))](ContextSlot<Ctx>& slot, [[maybe_unused]] auto env,
-                                                         [[maybe_unused]] const Attempt& attempt, Cause& failure) {
+      return Make([factory = Target(std::forward<F>(f))](Room& room, [[maybe_unused]] auto env,
+                                                         [[maybe_unused]] const Attempt& attempt,
+                                                         detail::CauseRoom& failure) {
         if constexpr (call == detail::Call::env_attempt) {
-          return build(slot, failure, [&]() -> decltype(auto) { return factory(*env, attempt); });
+          return build(room, failure, [&]() -> decltype(auto) { return factory(*env, attempt); });
         } else if constexpr (call == detail::Call::env) {
-          return build(slot, failure, [&]() -> decltype(auto) { return factory(*env); });
+          return build(room, failure, [&]() -> decltype(auto) { return factory(*env); });
         } else if constexpr (call == detail::Call::attempt) {
-          return build(slot, failure, [&]() -> decltype(auto) { return factory(attempt); });
+          return build(room, failure, [&]() -> decltype(auto) { return factory(attempt); });
         } else {
-          return build(slot, failure, [&]() -> decltype(auto) { return factory(); });
+          return build(room, failure, [&]() -> decltype(auto) { return factory(); });
         }
       });
-    } else if constexpr (std::is_convertible_v<const Target&, Ctx>) {
+    } else if constexpr (detail::MakesContext<const Target&, Ctx>) {
       return ready(std::forward<F>(f));
     } else {
-      static_assert(std::is_convertible_v<const Target&, Ctx>,
+      static_assert(detail::MakesContext<const Target&, Ctx>,
                     "planb: `provide` must be a Ctx, or a factory (called through const, so not `mutable`) that "
                     "returns a Ctx or an expected-like of it and takes nothing or `const planb::Attempt&`, or with an "
                     "Env `Env&` or `Env&, const planb::Attempt&`");
@@ -216,8 +236,8 @@ class Provide {
 
   template <class F>
   static Make ready(F&& f) {
-    return Make([value = std::decay_t<F>(std::forward<F>(f))](ContextSlot<Ctx>& slot, auto, const Attempt&, Cause&) {
-      slot.emplace([&]() -> Ctx { return value; });
+    return Make([value = std::decay_t<F>(std::forward<F>(f))](Room& room, auto, const Attempt&, detail::CauseRoom&) {
+      room.build([&]() -> Ctx { return value; });
       return true;
     });
   }

@@ -101,7 +101,8 @@ inline std::string RunReport::to_string() const {
   std::size_t shown = 0;
   for (const StepReport& step : steps) {
     if (text.size() > detail::report_limit) {
-      text += "; and " + std::to_string(steps.size() - shown) + " more steps";
+      const std::size_t rest = steps.size() - shown;
+      text += "; and " + std::to_string(rest) + (rest == 1 ? " more step" : " more steps");
       break;
     }
     text += separator + detail::step_line(step, answered_step == step.index);

@@ -50,6 +50,8 @@ struct result_traits<R> {
   static decltype(auto) value(Self&& r) {
     if constexpr (requires { *std::forward<Self>(r); }) {
       return *std::forward<Self>(r);
+    } else if constexpr (requires { std::forward<Self>(r).value(); }) {
+      return std::forward<Self>(r).value();
     }
   }
 

@@ -11,6 +11,8 @@
 #include <planb/plan_result.hpp>
 #include <planb/run_options.hpp>
 
+#include <concepts>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,12 +27,18 @@ namespace detail {
 template <class F, class... Args>
 concept CallableWith = std::is_invocable_v<F&, Args..., const Attempt&> || std::is_invocable_v<F&, Args...>;
 
-template <class F, class Arg, class... Args>
-decltype(auto) invoke_member(F member, Arg&& object, Args&&... args) {
-  if constexpr (std::is_member_object_pointer_v<F>) {
-    return (std::forward<Arg>(object).*member);
+template <class M, class C, class Arg, class... Args>
+decltype(auto) invoke_member(M C::*member, Arg& object, Args&&... args) {
+  if constexpr (!std::is_base_of_v<C, Arg>) {
+    if constexpr (requires { { object.get() } -> std::convertible_to<C&>; }) {  // std::reference_wrapper
+      return invoke_member(member, object.get(), std::forward<Args>(args)...);
+    } else {
+      return invoke_member(member, *object, std::forward<Args>(args)...);
+    }
+  } else if constexpr (std::is_function_v<M>) {
+    return (object.*member)(std::forward<Args>(args)...);
   } else {
-    return (std::forward<Arg>(object).*member)(std::forward<Args>(args)...);
+    return (object.*member);
   }
 }
 
@@ -55,36 +63,53 @@ decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
 template <class F>
 using CallTarget = std::remove_reference_t<decltype(call_target(std::declval<std::remove_reference_t<F>&>()))>;
 
+// A check on a value needs a value.
+template <class R>
+struct carries_value : std::bool_constant<!std::is_void_v<R>> {};
+template <ResultType R>
+struct carries_value<R> : std::bool_constant<!std::is_void_v<ResultValue<R>>> {};
+template <class F, class R>
+constexpr bool accepts_value = !is_accepting<std::remove_cvref_t<F>> || carries_value<R>::value;
+
 template <class Ctx, class F>
 concept PlanCallable = CallableWith<CallTarget<F>, std::remove_reference_t<Ctx>&>;
 
 // The attempts of a plan's run.
 template <class Ctx, class F>
 struct PlanBody {
-  using Frame = ContextSlot<Ctx>;
+  using Room = ContextRoom<Ctx>;
   using Result = decltype(call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>(),
                                     std::declval<std::remove_reference_t<Ctx>&>()));
 
   const PlanStorage<Ctx, void>& plan;
   F& fn;
 
-  bool prepare(Frame& frame, const Attempt& attempt, Cause& failure) const {
-    return plan.steps[static_cast<std::size_t>(attempt.step_index)].provide(frame, nullptr, attempt, failure);
+  bool prepare(int step, Room& room, const Attempt& attempt, CauseRoom& failure) const {
+    return plan.steps[static_cast<std::size_t>(step)].provide(room, nullptr, attempt, failure);
   }
-  Result invoke(Frame& frame, const Attempt& attempt) const { return call_with(call_target(fn), attempt, *frame); }
+  Result invoke(Room& room, const Attempt& attempt) const { return call_with(call_target(fn), attempt, room.get()); }
 };
 
 // The attempts of retry().
 template <class F>
 struct RetryBody {
-  struct Frame {};
+  struct Room {
+    static void destroy() noexcept {}
+  };
   using Result = decltype(call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>()));
 
   F& fn;
 
-  static bool prepare(Frame&, const Attempt&, Cause&) noexcept { return true; }
-  Result invoke(Frame&, const Attempt& attempt) const { return call_with(call_target(fn), attempt); }
+  static bool prepare(int, Room&, const Attempt&, CauseRoom&) noexcept { return true; }
+  Result invoke(Room&, const Attempt& attempt) const { return call_with(call_target(fn), attempt); }
 };
+
+// A run that asks its engine before the first attempt.
+template <class Outcome, class Body>
+PLANB_NOINLINE typename Outcome::type run_engine(const PlanView& view, Body& body, const RunOptions& options) {
+  Engine engine(view, options);
+  return drive<Outcome>(engine, body);
+}
 
 // What is wrong with the arguments, in a sentence; then the run.
 template <template <class> class Out, class Ctx, class Env, class F>
@@ -97,16 +122,16 @@ decltype(auto) run(const ExecutionPlan<Ctx, Env>& plan, F& fn, const RunOptions*
   if constexpr (std::is_void_v<Env> && PlanCallable<Ctx, F>) {
     using Body = PlanBody<Ctx, F>;
     using Outcome = Out<typename Body::Result>;
+    static_assert(accepts_value<F, typename Body::Result>,
+                  "planb: accepting() needs a callable that returns a value, not void");
     const PlanStorage<Ctx, void>& storage = PlanAccess::storage(plan);
     Body body{storage, fn};
     if constexpr (Outcome::runs_plain) {
-      if (options == nullptr && storage.policies.front().plain()) {
+      if (options == nullptr && storage.plain_first) {
         return drive_plain<Outcome>(storage.first_attempt, body, [&] { return storage.view(); });
       }
     }
-    static const RunOptions no_options;
-    Engine engine(storage.view(), options != nullptr ? *options : no_options);
-    return drive<Outcome>(engine, body);
+    return run_engine<Outcome>(storage.view(), body, options != nullptr ? *options : no_options());
   }
 }
 
@@ -167,26 +192,21 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
   if constexpr (CallableWith<CallTarget<F>>) {
     using Body = RetryBody<F>;
     using Outcome = RetryOutcome<typename Body::Result>;
-    if (const std::string text = refusal(rules, "planb: retry"); !text.empty()) refuse(text);
+    static_assert(accepts_value<F, typename Body::Result>,
+                  "planb: accepting() needs a callable that returns a value, not void");
+    if (const std::string text = refusal(rules, "retry"); !text.empty()) refuse(text);
     const StepPolicy policy = make_policy(rules, {});
     PlanView view{&policy, 1, {}};
-    NamedErrors named = rules.retry_while.named();
-    const ErrorOps* both[2];
-    if (const NamedErrors classified = rules.classify.named(); named.count == 0) {
-      named = classified;
-    } else if (named.count == 1 && classified.count == 1) {
-      both[0] = *named.first;
-      both[1] = *classified.first;
-      named = {both, 2};
+    InlineVector<const ErrorOps*, 4> named;
+    for (const NamedErrors types : {rules.retry_while.named(), rules.classify.named()}) {
+      for (std::size_t i = 0; i != types.count; ++i) named.emplace_back(types.first[i]);
     }
-    view.named = named;
+    view.named = {named.data(), named.size()};
     Body body{fn};
     if (options == nullptr && policy.plain()) {
       return drive_plain<Outcome>(Attempt(), body, [&] { return view; });
     }
-    static const RunOptions no_options;
-    Engine engine(view, options != nullptr ? *options : no_options);
-    return drive<Outcome>(engine, body);
+    return run_engine<Outcome>(view, body, options != nullptr ? *options : no_options());
   }
 }
 

@@ -227,8 +227,8 @@ template <class F>
 [[nodiscard]] Schedule tap(const Schedule& schedule, F fn) {
   static_assert(std::is_copy_constructible_v<F>, "planb: tap's function must be copyable");
   static_assert(detail::TapsDelay<F>,
-                "planb: tap takes a function of `planb::Duration`, of `planb::Duration, const planb::ScheduleInput&` or "
-                "of `const planb::ScheduleInput&` that is not `mutable`");
+                "planb: tap takes a function of `planb::Duration`, of `planb::Duration, const planb::ScheduleInput&`, "
+                "or of `const planb::ScheduleInput&`, that is not `mutable`");
   if constexpr (detail::TapsDelay<F>) {
     return detail::wrap(schedule, detail::Tap<F>{std::move(fn)});
   } else {

@@ -60,10 +60,8 @@ namespace detail {
 struct ScheduleAccess {
   [[nodiscard]] static const NodePtr& node(const Schedule& schedule) noexcept { return schedule.node_; }
 
-  template <class Node, class... Args>
-  [[nodiscard]] static Schedule make(Args&&... args) {
-    return Schedule(std::make_shared<const Node>(std::forward<Args>(args)...));
-  }
+  // Takes a new node. As its base, so that shared_ptr is instantiated once and not for each kind of node.
+  [[nodiscard]] static Schedule take(const ScheduleNode* node) { return Schedule(NodePtr(node)); }
 };
 
 }  // namespace detail

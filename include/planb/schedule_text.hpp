@@ -106,8 +106,8 @@ class ScheduleParser {
 
   static constexpr Named<> of_nothing[] = {{"once", once}, {"forever", forever}};
   static constexpr Named<DurationArg> of_duration[] = {
-      {"spaced", spaced},     {"exponential", exponential}, {"fibonacci", fibonacci}, {"linear", linear},
-      {"fixed", fixed},       {"windowed", windowed},       {"during", during},       {"duration", duration},
+      {"spaced", spaced}, {"exponential", exponential}, {"fibonacci", fibonacci}, {"linear", linear},
+      {"fixed", fixed},   {"windowed", windowed},       {"during", during},       {"duration", duration},
   };
   static constexpr Named<const Schedule&> of_schedule[] = {
       {"jittered", jittered}, {"full_jitter", full_jitter}, {"equal_jitter", equal_jitter}};

@@ -10,8 +10,11 @@
 #include <planb/metadata.hpp>
 #include <planb/plan_error.hpp>
 #include <planb/plan_result.hpp>
+#include <planb/provide.hpp>
 #include <planb/result.hpp>
 
+#include <memory>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -21,7 +24,7 @@ namespace planb::inline PLANB_ABI::detail {
 // What is known of a failed attempt before the engine hears of it.
 struct Failure {
   Cause cause;
-  std::optional<Verdict> verdict;
+  std::optional<Verdict> verdict = std::nullopt;
   bool by_rule = false;  // the acceptance check threw
 
   void tell(Engine& run) {
@@ -31,6 +34,39 @@ struct Failure {
       run.fail(std::move(cause), verdict);
     }
   }
+};
+
+// Room for a Failure that an attempt may leave. Nothing is built for one that succeeds.
+union FailureRoom {
+  FailureRoom() noexcept {}   // NOLINT(modernize-use-equals-default)
+  ~FailureRoom() noexcept {}  // NOLINT(modernize-use-equals-default)
+
+  Failure failure;
+  CauseRoom returned;  // by a factory
+
+  void build(Cause&& cause, std::optional<Verdict> verdict = std::nullopt, bool by_rule = false) noexcept {
+    ::new (static_cast<void*>(std::addressof(failure))) Failure{std::move(cause), verdict, by_rule};
+  }
+  void build_returned() noexcept { build(returned.take()); }
+
+  // Tells the engine, and leaves the room empty.
+  void tell(Engine& run) {
+    failure.tell(run);
+    failure.~Failure();
+  }
+};
+
+// Ends the life of a context that was built.
+template <class Room>
+class RoomGuard {
+ public:
+  explicit RoomGuard(Room& room) noexcept : room_(room) {}
+  RoomGuard(const RoomGuard&) = delete;
+  RoomGuard& operator=(const RoomGuard&) = delete;
+  ~RoomGuard() { room_.destroy(); }
+
+ private:
+  Room& room_;
 };
 
 // Tells the engine of a success when the attempt's scope is left with its value: after its context has been destroyed.
@@ -55,21 +91,23 @@ template <class R, class F>
 constexpr bool is_checked = ResultType<R> || is_accepting<std::remove_cvref_t<F>>;
 
 template <class R>
-void keep_value(Failure& failure, R&& value) {
+[[nodiscard]] Cause rejected(R&& value) {
   using Value = std::remove_cvref_t<R>;
+  Cause cause;
   if constexpr (std::is_constructible_v<Value, R&&> && std::is_move_constructible_v<Value>) {
-    failure.cause = Cause::of(std::forward<R>(value));
+    cause = Cause::of(std::forward<R>(value));
   }
-  CauseAccess::set_kind(failure.cause, CauseKind::rejected);
+  CauseAccess::set_rejected(cause);
+  return cause;
 }
 
-// Looks at what the callable returned. False: the attempt failed, as `failure` then says.
+// Looks at what the callable returned. False: the attempt failed, and `failure` was built.
 template <class R, class F>
-[[nodiscard]] bool check(R&& result, F& fn, Failure& failure) {
+[[nodiscard]] bool check(R&& result, F& fn, FailureRoom& failure) {
   using Result = std::remove_cvref_t<R>;
   if constexpr (ResultType<R>) {
     if (!has_value(result)) {
-      failure.cause = Cause::of(result_traits<Result>::error(std::forward<R>(result)));
+      failure.build(Cause::of(result_traits<Result>::error(std::forward<R>(result))));
       return false;
     }
   }
@@ -81,21 +119,27 @@ template <class R, class F>
         refusal = ask_acceptance(fn.accepts, value);
       } catch (...) {
         if (std::current_exception() == nullptr) throw;
-        failure.cause = Cause::current();
-        failure.by_rule = true;
+        failure.build(Cause::current(), std::nullopt, true);
         return false;
       }
 #else
       refusal = ask_acceptance(fn.accepts, value);
 #endif
       if (!refusal.refused) return true;
-      keep_value(failure, std::forward<decltype(value)>(value));
-      failure.verdict = refusal.verdict;
+      failure.build(rejected(std::forward<decltype(value)>(value)), refusal.verdict);
       return false;
     };
     if constexpr (ResultType<R>) {
-      static_assert(!std::is_void_v<ResultValue<R>>, "planb: accepting() needs a callable that returns a value, not void");
-      return ask(result_traits<Result>::value(std::forward<R>(result)));
+      using Traits = result_traits<Result>;
+      if constexpr (std::is_reference_v<decltype(Traits::value(std::forward<R>(result)))>) {
+        return ask(Traits::value(std::forward<R>(result)));
+      } else if constexpr (requires { Traits::value(std::as_const(result)); }) {
+        return ask(Traits::value(std::as_const(result)));
+      } else {  // it gives the value away
+        static_assert(std::is_copy_constructible_v<Result>,
+                      "planb: accepting() needs result_traits<R>::value() to take a const R&, or an R that can be copied");
+        return ask(Traits::value(Result(std::as_const(result))));
+      }
     } else {
       return ask(std::forward<R>(result));
     }
@@ -130,8 +174,10 @@ struct Returning {
                     "planb: without exceptions, the callable's error type must be constructible from planb::PlanError; "
                     "or use try_run_with_plan");
       if constexpr (BuildsFromError<R, E>) {
-        if (own_error) {
-          if (E* const error = run.template last_returned<E>()) return result_traits<R>::from_error(std::move(*error));
+        if (end == RunEnd::defect) {  // a returned one
+          if (std::optional<E> error = CauseAccess::take_returned<E>(*run.last_cause())) return from_error(*error);
+        } else if (own_error) {
+          if (std::optional<E> error = run.template take_last_returned<E>()) return from_error(*error);
         }
       }
     }
@@ -142,11 +188,20 @@ struct Returning {
     if constexpr (ResultType<R>) {
       using E = ResultError<R>;
       if constexpr (BuildsFromError<R, E>) {
-        if constexpr (from_plan_error<E>) return result_traits<R>::from_error(E(error));
-        if (E* const last = run.template last_returned<E>()) return result_traits<R>::from_error(std::move(*last));
+        if constexpr (from_plan_error<E>) {
+          return result_traits<R>::from_error(E(error));
+        } else {
+          if (std::optional<E> last = run.template take_last_returned<E>()) return from_error(*last);
+        }
       }
     }
     throw_plan_error(error);
+  }
+
+ private:
+  template <class E>
+  static R from_error(E& error) {
+    return result_traits<R>::from_error(std::move(error));
   }
 };
 
@@ -185,11 +240,17 @@ struct Trying {
   }
 };
 
+// Never destroyed: a run may take place while the program ends.
+[[nodiscard]] inline const RunOptions& no_options() {
+  static const RunOptions& options = *new RunOptions;
+  return options;
+}
+
 // `body` makes the attempts:
 //   Result                                the callable's return type
-//   Frame                                 holds the context of one attempt
-//   prepare(frame, attempt, cause)        builds the context; false: `cause` says why not
-//   invoke(frame, attempt) -> Result      makes the call
+//   Room                                  for the context of one attempt
+//   prepare(step, room, attempt, failure) builds the context; false: builds the cause in `failure` instead
+//   invoke(room, attempt) -> Result       makes the call
 //   fn                                    the callable, for its acceptance check
 template <class Out, class Body>
 typename Out::type drive(Engine& run, Body& body) {
@@ -200,15 +261,16 @@ typename Out::type drive(Engine& run, Body& body) {
       case RunPhase::wait: run.clock().sleep_until(run.due(), run.options().stop); continue;
       case RunPhase::attempt: break;
     }
-    Failure failure;
+    FailureRoom failure;
     {
       SuccessTeller success(run);
       PLANB_DETAIL_TRY {
         const Attempt attempt = run.attempt();
         const CurrentMetadata::Scope scope(run.metadata());
-        typename Body::Frame frame;
-        if (body.prepare(frame, attempt, failure.cause)) {
-          const auto call = [&]() -> R { return body.invoke(frame, attempt); };
+        typename Body::Room room;
+        if (body.prepare(attempt.step_index, room, attempt, failure.returned)) {
+          const RoomGuard guard(room);
+          const auto call = [&]() -> R { return body.invoke(room, attempt); };
           if constexpr (is_checked<R, decltype(body.fn)>) {
             R result = call();
             if (check(std::forward<R>(result), body.fn, failure)) {
@@ -217,9 +279,11 @@ typename Out::type drive(Engine& run, Body& body) {
           } else {
             return Out::success(run, call);
           }
+        } else {
+          failure.build_returned();
         }
       }
-      PLANB_DETAIL_CATCH(failure.cause, success.disarm(); run.abandon())
+      PLANB_DETAIL_CATCH(failure.build, success.disarm(); run.abandon())
       success.disarm();
     }
     failure.tell(run);
@@ -228,9 +292,8 @@ typename Out::type drive(Engine& run, Body& body) {
 
 // What follows the first attempt of a plain run that failed.
 template <class Out, class Body>
-PLANB_NOINLINE typename Out::type drive_on(PlanView plan, Failure& first, Body& body) {
-  static const RunOptions no_options;
-  Engine run(plan, no_options, FirstAttemptMade{});
+PLANB_NOINLINE typename Out::type drive_on(PlanView plan, FailureRoom& first, Body& body) {
+  Engine run(plan, no_options(), FirstAttemptMade{});
   first.tell(run);
   return drive<Out>(run, body);
 }
@@ -240,20 +303,23 @@ PLANB_NOINLINE typename Out::type drive_on(PlanView plan, Failure& first, Body& 
 template <class Out, class Body, class View>
 typename Out::type drive_plain(const Attempt& attempt, Body& body, View&& view) {
   using R = typename Body::Result;
-  Failure failure;
+  FailureRoom failure;
   PLANB_DETAIL_TRY {
     const CurrentMetadata::Scope scope({1, 0});
-    typename Body::Frame frame;
-    if (body.prepare(frame, attempt, failure.cause)) {
+    typename Body::Room room;
+    if (body.prepare(0, room, attempt, failure.returned)) {
+      const RoomGuard guard(room);
       if constexpr (is_checked<R, decltype(body.fn)>) {
-        R result = body.invoke(frame, attempt);
+        R result = body.invoke(room, attempt);
         if (check(std::forward<R>(result), body.fn, failure)) return std::forward<R>(result);
       } else {
-        return body.invoke(frame, attempt);
+        return body.invoke(room, attempt);
       }
+    } else {
+      failure.build_returned();
     }
   }
-  PLANB_DETAIL_CATCH(failure.cause, )
+  PLANB_DETAIL_CATCH(failure.build, )
   return drive_on<Out>(view(), failure, body);
 }
 

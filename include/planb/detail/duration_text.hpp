@@ -18,13 +18,14 @@ struct DurationUnit {
 
 // The largest first, as written; `m` is read as well.
 inline constexpr DurationUnit duration_units[] = {
-    {"h", 3'600'000'000'000}, {"min", 60'000'000'000}, {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1},
+    {"h", 3'600'000'000'000}, {"min", 60'000'000'000}, {"s", 1'000'000'000},
+    {"ms", 1'000'000},        {"us", 1'000},           {"ns", 1},
     {"m", 60'000'000'000},
 };
 
 struct DurationText {
   Duration value{};
-  std::size_t length = 0;  // of what was read; where it failed, up to there
+  std::size_t length = 0;          // of what was read; where it failed, up to there
   const char* expected = nullptr;  // null where it was read
 };
 

@@ -38,15 +38,25 @@ namespace detail {
 
 // What a run remembers of a step that it came to.
 struct StepRecord {
-  int index = 0;
+  explicit StepRecord(int step) noexcept : index(step) {}
+
+  int index;
   int attempts = 0;
   bool failed = false;
   bool alert = false;
+  bool skipped = false;
+  bool refused = false;  // by the gate: opens_at is known
+  SkipReason skip_reason = SkipReason::declined;
   LeaveReason left = LeaveReason::none;
-  std::optional<SkipReason> skipped = std::nullopt;
-  std::optional<TimePoint> opens_at = std::nullopt;
-  TimePoint refused_at{};  // when opens_at was learnt
-  Cause cause = {};        // the last failure
+  Cause cause;              // the last failure
+  TimePoint opens_at;       // of a gate, as learnt at refused_at
+  TimePoint refused_at;
+
+  void refuse(TimePoint opens, TimePoint now) noexcept {
+    refused = true;
+    opens_at = opens;
+    refused_at = now;
+  }
 };
 
 struct FirstAttemptMade {};
@@ -54,7 +64,11 @@ struct FirstAttemptMade {};
 // The plan and the options are borrowed. One thread at a time.
 class Engine {
  public:
-  Engine(PlanView plan, const RunOptions& options) : plan_(plan), options_(options) {
+  Engine(const PlanView& plan, const RunOptions& options)
+      : plan_(plan),
+        options_(options),
+        quiet_(!options.on_event && !options.budget && !options.stop.stop_possible() &&
+               options.entry == StepEntry::immediate) {
     if (options_.budget) {
       const TimePoint start = clock().now();
       budget_end_ = *options_.budget > Duration::zero() ? add(start, *options_.budget) : start;
@@ -62,10 +76,9 @@ class Engine {
   }
 
   // A run whose first attempt was made without asking, where there was nothing to ask: no options, a plain first step.
-  Engine(PlanView plan, const RunOptions& options, FirstAttemptMade) : plan_(plan), options_(options) {
-    record_ = &enter_record();
-    count_attempt();
-    state_ = State::attempting;
+  Engine(const PlanView& plan, const RunOptions& options, FirstAttemptMade)
+      : plan_(plan), options_(options), quiet_(true) {
+    begin_quietly();
   }
 
   Engine(const Engine&) = delete;
@@ -79,7 +92,12 @@ class Engine {
   [[nodiscard]] RunPhase next();
 
   // The attempt succeeded.
-  void succeed();
+  void succeed() {
+    if (state_ != State::attempting) misuse("succeed() was called without an attempt that is running");
+    close_attempt();
+    finish(RunEnd::succeeded);
+    if (permit_ || options_.on_event) tell_success();
+  }
 
   // The attempt failed. `verdict` is an acceptance check's, and stands before the classifier's.
   void fail(Cause&& cause, std::optional<Verdict> verdict = std::nullopt);
@@ -94,10 +112,11 @@ class Engine {
   [[nodiscard]] bool attempting() const noexcept { return state_ == State::attempting; }
   [[nodiscard]] int step() const noexcept { return step_; }
   [[nodiscard]] Metadata metadata() const noexcept { return {attempt_, step_}; }
-  [[nodiscard]] Attempt attempt() noexcept {
+  [[nodiscard]] Attempt attempt() {
+    if (state_ != State::attempting) misuse("attempt() was called without an attempt that is running");
     return {attempt_, record_->attempts, step_, plan_.steps[step_].name, &site_};
   }
-  [[nodiscard]] RunEnd end() const noexcept { return end_; }
+  [[nodiscard]] RunEnd end() const noexcept { return state_ == State::over ? end_ : RunEnd::running; }
   [[nodiscard]] const RunOptions& options() const noexcept { return options_; }
   [[nodiscard]] Clock& clock() const { return options_.clock != nullptr ? *options_.clock : SteadyClock::instance(); }
 
@@ -105,13 +124,14 @@ class Engine {
   [[nodiscard]] Cause* last_cause() noexcept { return failed_at_ < 0 ? nullptr : &records_[index(failed_at_)].cause; }
   // What a rule of the plan threw where that ended the run, or null.
   [[nodiscard]] Cause* rule_error() noexcept { return rule_error_ ? &*rule_error_ : nullptr; }
-  // The last error of type E that an attempt returned, or null. To be moved from when nobody reads the run any more.
+  // The last error of type E that an attempt returned, moved out: nobody is to read the run any more.
   template <class E>
-  [[nodiscard]] E* last_returned() noexcept {
-    for (std::size_t i = records_.size(); i-- > 0;) {
-      if (E* const error = CauseAccess::returned<E>(records_[i].cause)) return error;
+  [[nodiscard]] std::optional<E> take_last_returned() {
+    std::optional<E> error;
+    for (std::size_t i = records_.size(); i-- > 0 && !error;) {
+      if (records_[i].failed) error = CauseAccess::take_returned<E>(records_[i].cause);
     }
-    return nullptr;
+    return error;
   }
 
   [[nodiscard]] RunReport report() const;
@@ -124,7 +144,7 @@ class Engine {
   }
 
  private:
-  enum class State : unsigned char { entering, waiting, ready, attempting, over };
+  enum class State : unsigned char { entering, waiting, ready, attempting, deciding, over };
 
   static constexpr std::size_t index(int i) noexcept { return static_cast<std::size_t>(i); }
 
@@ -152,7 +172,13 @@ class Engine {
     return add(between(now(), budget_end_), -policy().reserved_after);
   }
 
-  StepRecord& enter_record() { return records_.emplace_back(StepRecord{.index = step_}); }
+  // An attempt with nothing to ask and nothing to tell.
+  void begin_quietly() {
+    if (record_ == nullptr) record_ = &records_.emplace_back(step_);
+    count_attempt();
+    site_.previous = last_cause();
+    state_ = State::attempting;
+  }
 
   void count_attempt() noexcept {
     if (attempt_ != unlimited) ++attempt_;
@@ -163,6 +189,9 @@ class Engine {
     end_ = end;
     state_ = State::over;
   }
+
+  // A stop that a handler of the last failure requested counts as well.
+  void finish_after(RunEnd end) noexcept { finish(end != RunEnd::defect && stopped() ? RunEnd::interrupted : end); }
 
   void finish_without_steps() noexcept {
     finish(guarded_ && !guard_accepted_ ? RunEnd::aborted : lacked_time_ ? RunEnd::deadline : RunEnd::exhausted);
@@ -184,8 +213,18 @@ class Engine {
   void skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at = std::nullopt);
   [[nodiscard]] bool start();
   [[nodiscard]] bool admit(Now& now);
-  void close_attempt() noexcept;
-  void remember(Cause&& cause) noexcept;
+  void close_attempt() noexcept {
+    state_ = State::deciding;
+#if PLANB_HAS_STOP_TOKEN
+    site_.own_stop.reset();
+#endif
+  }
+  void remember(Cause&& cause) noexcept {
+    record_->cause = std::move(cause);
+    record_->failed = true;
+    failed_at_ = static_cast<int>(records_.size()) - 1;
+  }
+  void tell_success();
   void tell_failure(const NextMove& move, Verdict verdict, Now& now);
 
   template <class E>
@@ -198,18 +237,20 @@ class Engine {
 
   PlanView plan_;
   const RunOptions& options_;
+  const bool quiet_;  // no handler, budget, stop token or scheduled entry: nobody has to be asked or told
   State state_ = State::entering;
-  RunEnd end_ = RunEnd::succeeded;
+  RunEnd end_ = RunEnd::running;
   bool guarded_ = false;      // next_guarded was said: only steps whose enter_when accepts the cause
   bool guard_accepted_ = false;  // and one did
   bool lacked_time_ = false;  // the last decision was for lack of time
   int step_ = 0;
   int attempt_ = 0;
   int failed_at_ = -1;  // the record of the last failure
-  TimePoint due_{};
-  TimePoint started_{};
-  TimePoint budget_end_{};
+  TimePoint due_;
+  TimePoint started_;
+  TimePoint budget_end_;
   StepRecord* record_ = nullptr;  // of the step that is being tried
+  const Cause* telling_ = nullptr;  // where the cause of *record_ is while handlers are told of it
   std::optional<Permit> permit_;
   std::optional<Cause> rule_error_;
   ScheduleRun schedule_;  // of the step at step_
@@ -222,9 +263,15 @@ inline RunPhase Engine::next() {
   for (;;) {
     switch (state_) {
       case State::attempting: misuse("next() was called while an attempt is running; say succeed() or fail() first");
+      case State::deciding: misuse("next() was called from within succeed() or fail()");
       case State::over: return RunPhase::over;
       case State::entering:
-        enter();
+        if (quiet_ && step_ != plan_.size && policy().enter_when == nullptr && !guarded_) {
+          schedule_started_ = lacked_time_ = false;
+          state_ = State::ready;
+        } else {
+          enter();
+        }
         break;
       case State::waiting: {
         Now now(*this);
@@ -238,6 +285,10 @@ inline RunPhase Engine::next() {
         break;
       }
       case State::ready:
+        if (quiet_ && policy().plain()) {
+          begin_quietly();
+          return RunPhase::attempt;
+        }
         if (start()) return RunPhase::attempt;
         break;
     }
@@ -251,10 +302,10 @@ inline void Engine::enter() {
 #endif
     while (state_ == State::entering) {
       Now now(*this);
-      if (step_ == plan_.size) {
-        finish_without_steps();
-      } else if (stopped()) {
+      if (stopped()) {
         finish(RunEnd::interrupted);
+      } else if (step_ == plan_.size) {
+        finish_without_steps();
       } else if (out_of_budget(now)) {
         finish(RunEnd::deadline);
       } else {
@@ -303,10 +354,10 @@ inline bool Engine::try_enter(Now& now) {
 
 inline void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at) {
   lacked_time_ = reason == SkipReason::out_of_time;
-  StepRecord& record = enter_record();
-  record.skipped = reason;
-  record.opens_at = opens_at;
-  if (opens_at) record.refused_at = now();
+  StepRecord& record = records_.emplace_back(step_);
+  record.skipped = true;
+  record.skip_reason = reason;
+  if (opens_at) record.refuse(*opens_at, now());
   if (wanted<StepSkipped>()) {
     notify(Event(StepSkipped{step_, std::string(policy().name), now(), reason, opens_at}));
   }
@@ -325,8 +376,7 @@ inline bool Engine::admit(Now& now) {
     skip(SkipReason::gate_closed, now, admission.opens_at);
   } else {
     record_->left = LeaveReason::gate_closed;
-    record_->opens_at = admission.opens_at;
-    record_->refused_at = now();
+    record_->refuse(admission.opens_at, now());
     lacked_time_ = false;
   }
   go_to_next_step();
@@ -356,7 +406,7 @@ inline bool Engine::start() {
   if (!admit(now)) return false;
 #endif
   guarded_ = guard_accepted_ = false;
-  if (record_ == nullptr) record_ = &enter_record();
+  if (record_ == nullptr) record_ = &records_.emplace_back(step_);
   count_attempt();
   const StepPolicy& step = policy();
   site_.deadline = no_deadline;
@@ -375,17 +425,18 @@ inline bool Engine::start() {
   return true;
 }
 
-inline void Engine::succeed() {
-  if (state_ != State::attempting) misuse("succeed() was called without an attempt that is running");
-  close_attempt();
-  finish(RunEnd::succeeded);
+inline void Engine::tell_success() {
   Now now(*this);
   if (permit_) {
 #if PLANB_HAS_EXCEPTIONS
     try {
       permit_->succeeded(now());
     } catch (...) {  // the answer is there; a gate's callable cannot take it back
-      if (std::current_exception() == nullptr) throw;
+      if (std::current_exception() == nullptr) {
+        permit_.reset();
+        tell_success();
+        throw;
+      }
     }
 #else
     permit_->succeeded(now());
@@ -398,24 +449,11 @@ inline void Engine::succeed() {
   }
 }
 
-inline void Engine::close_attempt() noexcept {
-  finish(RunEnd::interrupted);  // until what follows is known
-#if PLANB_HAS_STOP_TOKEN
-  site_.own_stop.reset();
-#endif
-}
-
-inline void Engine::remember(Cause&& cause) noexcept {
-  record_->cause = std::move(cause);
-  record_->failed = true;
-  failed_at_ = static_cast<int>(records_.size()) - 1;
-}
-
 inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
   if (state_ != State::attempting) misuse("fail() was called without an attempt that is running");
   Now now(*this);
   close_attempt();
-  if (cause.kind() != CauseKind::defect) {
+  if (cause.kind() != CauseKind::defect && !(quiet_ && site_.deadline == no_deadline)) {
     if (stopped()) {
       CauseAccess::set_kind(cause, CauseKind::interrupted);
     } else if (cause.kind() == CauseKind::error && site_.deadline != no_deadline && now() >= site_.deadline) {
@@ -440,6 +478,7 @@ inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
   } catch (...) {
     if (std::current_exception() == nullptr) {
       tell_failure({.kind = NextMove::end, .run_end = RunEnd::interrupted}, verdict, now);
+      finish(RunEnd::interrupted);
       throw;
     }
     move = {.kind = NextMove::end, .run_end = end_by_rule(Cause::current())};
@@ -447,7 +486,7 @@ inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
 #endif
   record_->left = move.reason;
   record_->alert = record_->alert || verdict.alert;
-  tell_failure(move, verdict, now);
+  if (!quiet_) tell_failure(move, verdict, now);
   switch (move.kind) {
     case NextMove::retry:
       if (move.delay > Duration::zero()) {
@@ -458,7 +497,7 @@ inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
       }
       break;
     case NextMove::next_step: go_to_next_step(); break;
-    case NextMove::end: finish(move.run_end); break;
+    case NextMove::end: finish_after(move.run_end); break;
   }
 }
 
@@ -470,7 +509,7 @@ inline void Engine::fail_by_rule(Cause&& error) {
   remember(Cause(error));
   const RunEnd end = end_by_rule(std::move(error));
   tell_failure({.kind = NextMove::end, .run_end = end}, {}, now);
-  finish(end);
+  finish_after(end);
 }
 
 inline void Engine::abandon() {
@@ -482,6 +521,7 @@ inline void Engine::abandon() {
   CauseAccess::set_kind(cause, CauseKind::interrupted);
   remember(std::move(cause));
   tell_failure({.kind = NextMove::end, .run_end = RunEnd::interrupted}, {}, now);
+  finish(RunEnd::interrupted);
 }
 
 // The order of the questions is the contract's: the first that answers wins.
@@ -529,8 +569,7 @@ inline NextMove Engine::decide(Verdict& verdict, std::optional<Verdict> accepted
   if (step.gate != nullptr) {
     const TimePoint opens_at = step.gate->opens_at(now());
     if (opens_at > add(now(), wait)) {
-      record_->opens_at = opens_at;
-      record_->refused_at = now();
+      record_->refuse(opens_at, now());
       return leave(LeaveReason::gate_closed);
     }
   }
@@ -559,6 +598,7 @@ inline std::optional<Duration> Engine::ask_schedule(const Cause& cause, Now& now
 
 // A rule of the plan threw.
 inline RunEnd Engine::end_by_rule(Cause&& error) noexcept {
+  CauseAccess::name(error, plan_.named.first, plan_.named.count);
   rule_error_.emplace(std::move(error));
   return rule_error_->kind() == CauseKind::defect ? RunEnd::defect : RunEnd::aborted;
 }
@@ -567,7 +607,9 @@ inline void Engine::tell_failure(const NextMove& move, Verdict verdict, Now& now
   if (!wanted<AttemptFailure>()) return;
   Event event(AttemptFailure{attempt_, record_->attempts, step_, std::string(policy().name), now(),
                              between(started_, now()), std::move(record_->cause), verdict, move});
+  telling_ = &event.get_if<AttemptFailure>()->cause;
   notify(event);
+  telling_ = nullptr;
   record_->cause = EventAccess::take_cause(event);
 }
 
@@ -592,9 +634,9 @@ inline void Engine::notify(const Event& event) {
 
 PLANB_COLD inline RunReport Engine::report() const {
   RunReport report;
-  report.end = end_;
+  report.end = end();
   report.attempts = attempt_;
-  if (end_ == RunEnd::succeeded && state_ == State::over) report.answered_step = step_;
+  if (report.end == RunEnd::succeeded) report.answered_step = step_;
   if (failed_at_ >= 0) report.last_failed = failed_at_;
   report.rule_error = rule_error_;
   report.steps.reserve(records_.size());
@@ -602,13 +644,15 @@ PLANB_COLD inline RunReport Engine::report() const {
     StepReport& step = report.steps.emplace_back();
     step.name = plan_.steps[record.index].name;
     step.attempts = record.attempts;
-    if (record.failed) step.cause = record.cause;
-    step.skipped = record.skipped;
+    if (record.failed) step.cause = telling_ != nullptr && &record == record_ ? *telling_ : record.cause;
+    if (record.skipped) step.skipped = record.skip_reason;
     step.left = record.left;
     step.alert = record.alert;
     step.index = record.index;
-    step.opens_at = record.opens_at;
-    if (record.opens_at) step.opens_in = (std::max)(between(record.refused_at, *record.opens_at), Duration::zero());
+    if (record.refused) {
+      step.opens_at = record.opens_at;
+      step.opens_in = (std::max)(between(record.refused_at, record.opens_at), Duration::zero());
+    }
   }
   return report;
 }

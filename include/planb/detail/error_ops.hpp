@@ -26,12 +26,17 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
+struct ErrorOps;
+
 // A thrown error. `known` is the object as a std::exception, where it is one and its address is stable.
 struct Thrown {
   std::exception_ptr pointer;
   const std::exception* known = nullptr;
-  const void* named = nullptr;         // the object as the type of Cause::ops_, once that type has been found in it
-  std::shared_ptr<const void> copied = nullptr;  // keeps *named where addresses are not stable
+  const void* named = nullptr;           // the object as the type of Cause::ops_, once that type has been found in it
+  const ErrorOps* missed[3] = {};        // types that it is known not to be: asking again would cost another throw
+#if !PLANB_STABLE_EXCEPTIONS
+  std::shared_ptr<const void> copied = nullptr;  // keeps *named
+#endif
 };
 
 #if PLANB_HAS_RTTI
@@ -75,6 +80,7 @@ template <class E>
   if (const std::exception* known = thrown.known) {
     if constexpr (std::is_same_v<E, std::exception>) return known;
     if constexpr (!std::is_class_v<E>) return nullptr;
+    if constexpr (std::is_final_v<E> && !std::is_base_of_v<std::exception, E>) return nullptr;
 #if PLANB_HAS_RTTI
     if constexpr (std::is_polymorphic_v<E>) {
       if constexpr (requires { static_cast<const E*>(known); }) {
@@ -107,6 +113,8 @@ class PLANB_VISIBLE UncopyableError : public std::exception {
 
 struct ErrorOps {
   TypeId type;
+  bool trivial;  // to copy and to destroy
+  int says;      // how much can be read: one for each of status, code, retry_after and message
   void (*copy)(const void* from, void* to);
   void (*move)(void* from, void* to) noexcept;  // and ends the life of *from
   void (*destroy)(void* error) noexcept;
@@ -115,45 +123,56 @@ struct ErrorOps {
   std::optional<Duration> (*retry_after)(const void* error);
   std::string (*message)(const void* error);
   void (*raise)(const void* error);    // throws a copy of *error
-  bool (*find)(Thrown& thrown);        // sets thrown.named if the thrown object is an E
+  const void* (*find)(Thrown& thrown);  // the thrown object as an E, or null
 };
+
+// An abstract class, or one that only its own kind may destroy, is found in a thrown object but never held.
+template <class E>
+constexpr bool is_held = std::is_destructible_v<E> && std::is_move_constructible_v<E>;
 
 template <class E>
 inline constexpr ErrorOps error_ops{
     type_id<E>(),
+    std::is_trivially_copyable_v<E>,
+    (reads_status<E> ? 1 : 0) + (reads_code<E> ? 1 : 0) + (reads_retry_after<E> ? 1 : 0) + (reads_message<E> ? 1 : 0),
     [](const void* from, void* to) {
-      if constexpr (std::is_copy_constructible_v<E>) ::new (to) E(*static_cast<const E*>(from));
+      if constexpr (is_held<E> && std::is_copy_constructible_v<E>) ::new (to) E(*static_cast<const E*>(from));
     },
     [](void* from, void* to) noexcept {
-      if constexpr (std::is_nothrow_move_constructible_v<E>) {
+      if constexpr (is_held<E> && std::is_nothrow_move_constructible_v<E>) {
         ::new (to) E(std::move(*static_cast<E*>(from)));
-        static_cast<E*>(from)->~E();
+        std::destroy_at(static_cast<E*>(from));
       }
     },
-    [](void* error) noexcept { static_cast<E*>(error)->~E(); },
+    [](void* error) noexcept {
+      if constexpr (is_held<E>) std::destroy_at(static_cast<E*>(error));
+    },
     [](const void* error) { return read_status(*static_cast<const E*>(error)); },
     [](const void* error) { return read_code(*static_cast<const E*>(error)); },
     [](const void* error) { return read_retry_after(*static_cast<const E*>(error)); },
     [](const void* error) { return read_message(*static_cast<const E*>(error)); },
     []([[maybe_unused]] const void* error) {
 #if PLANB_HAS_EXCEPTIONS
-      if constexpr (std::is_copy_constructible_v<E>) {
+      if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
         throw E(*static_cast<const E*>(error));
       } else {
         throw UncopyableError(read_message(*static_cast<const E*>(error)));
       }
 #endif
     },
-    []([[maybe_unused]] Thrown& thrown) {
+    []([[maybe_unused]] Thrown& thrown) -> const void* {
 #if PLANB_HAS_EXCEPTIONS && PLANB_STABLE_EXCEPTIONS
-      thrown.named = find_thrown<E>(thrown);
+      return find_thrown<E>(thrown);
 #elif PLANB_HAS_EXCEPTIONS
-      if constexpr (std::is_copy_constructible_v<E>) {
-        if_caught_as<E>(thrown.pointer, [&](const E& e) { thrown.copied = std::make_shared<const E>(e); });
-        thrown.named = thrown.copied.get();
+      if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
+        if (if_caught_as<E>(thrown.pointer, [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
+          return thrown.copied.get();
+        }
       }
+      return nullptr;
+#else
+      return nullptr;
 #endif
-      return thrown.named != nullptr;
     }};
 
 }  // namespace planb::inline PLANB_ABI::detail

@@ -14,10 +14,10 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
-// Throws std::invalid_argument. In a build without exceptions: prints the message and ends the program.
+// Throws std::invalid_argument with "planb: " and the message. Without exceptions: prints that and ends the program.
 [[noreturn]] PLANB_COLD inline void refuse(const std::string& message) {
 #if PLANB_HAS_EXCEPTIONS
-  throw std::invalid_argument(message);
+  throw std::invalid_argument("planb: " + message);
 #else
   std::fprintf(stderr, "planb: %s\n", message.c_str());
   std::abort();

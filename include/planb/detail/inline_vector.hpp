@@ -41,10 +41,12 @@ class InlineVector {
 
   template <class... Args>
   T& emplace_back(Args&&... args) {
-    if (size_ == capacity_) reserve(2 * capacity_);
-    T* const element = ::new (static_cast<void*>(data_ + size_)) T(std::forward<Args>(args)...);
-    ++size_;
-    return *element;
+    if (size_ == capacity_) {
+      T element(std::forward<Args>(args)...);  // first: the arguments may lie in what is about to move
+      reserve(2 * capacity_);
+      return append(std::move(element));
+    }
+    return append(std::forward<Args>(args)...);
   }
 
   void reserve(std::size_t capacity) {
@@ -73,6 +75,13 @@ class InlineVector {
   [[nodiscard]] const T& back() const noexcept { return data_[size_ - 1]; }
 
  private:
+  template <class... Args>
+  T& append(Args&&... args) {
+    T* const element = ::new (static_cast<void*>(data_ + size_)) T(std::forward<Args>(args)...);
+    ++size_;
+    return *element;
+  }
+
   [[nodiscard]] T* room() noexcept { return reinterpret_cast<T*>(room_); }
 
   void take(InlineVector& other) noexcept {

@@ -34,8 +34,7 @@ namespace planb::inline PLANB_ABI::detail {
 class Random {
  public:
   Random() noexcept = default;
-  explicit Random(std::optional<std::uint64_t> seed) noexcept
-      : state_(seed.value_or(0)), seeded_(seed.has_value()) {}
+  explicit Random(std::optional<std::uint64_t> seed) noexcept : state_(seed.value_or(0)), seeded_(seed.has_value()) {}
 
   [[nodiscard]] std::uint64_t next() noexcept {
     if (!seeded_) {

@@ -81,7 +81,7 @@ class WrapNode final : public ScheduleNode {
 
 template <class Rule>
 [[nodiscard]] Schedule wrap(const Schedule& schedule, Rule rule) {
-  return ScheduleAccess::make<WrapNode<Rule>>(std::move(rule), inner_node(Rule::name, schedule));
+  return ScheduleAccess::take(new WrapNode<Rule>(std::move(rule), inner_node(Rule::name, schedule)));
 }
 
 struct UpToTimes {
@@ -340,7 +340,7 @@ template <class Rule>
 [[nodiscard]] Schedule pair_up(std::string_view name, const Schedule& a, const Schedule& b) {
   NodePtr first = inner_node(name, a);
   const int others = first->parts() + 1;
-  return ScheduleAccess::make<PairNode<Rule>>(std::move(first), inner_node(name, b, others));
+  return ScheduleAccess::take(new PairNode<Rule>(std::move(first), inner_node(name, b, others)));
 }
 
 struct Concat {

@@ -76,7 +76,7 @@ class LeafNode final : public ScheduleNode {
 
 template <class Rule>
 [[nodiscard]] Schedule leaf(Rule rule) {
-  return ScheduleAccess::make<LeafNode<Rule>>(std::move(rule));
+  return ScheduleAccess::take(new LeafNode<Rule>(std::move(rule)));
 }
 
 struct Spaced {

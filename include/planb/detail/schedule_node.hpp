@@ -67,8 +67,9 @@ struct alignas(std::max_align_t) StateSlot {
 struct NoState {};
 
 template <class State>
-inline constexpr std::size_t slots_for =
-    std::is_empty_v<State> ? 0 : (sizeof(State) + sizeof(StateSlot) - 1) / sizeof(StateSlot);
+inline constexpr std::size_t slots_for = std::is_empty_v<State>
+                                             ? 0
+                                             : (sizeof(State) + sizeof(StateSlot) - 1) / sizeof(StateSlot);
 
 template <class State>
 void start_state(StateSlot* at, State state) noexcept {

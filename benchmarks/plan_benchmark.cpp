@@ -1,0 +1,134 @@
+// planb against the hand-written loop: one binary, interleaved, as ratios.
+#include "hand_written.hpp"
+#include "ratio_main.hpp"
+
+#include <planb/planb.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace {
+
+using bench::ApiError;
+using bench::Client;
+using bench::ErrorValue;
+using bench::Reply;
+using namespace std::chrono_literals;
+
+// Fails `failures` times, then answers; over and over.
+struct Providers {
+  explicit Providers(int failures) {
+    throwing = [this, failures](int prompt) -> int {
+      if (calls++ % (failures + 1) != failures) throw ApiError(503);
+      return prompt + 1;
+    };
+    returning = [this, failures](int prompt) -> Reply {
+      if (calls++ % (failures + 1) != failures) return tl::unexpected(ErrorValue{503});
+      return prompt + 1;
+    };
+    for (int i = 0; i != 3; ++i) {
+      table.push_back({[this] { return Client{&throwing, &returning}; }, 1,
+                       [](const ApiError& e) { return e.retryable(); },
+                       [](const ErrorValue& e) { return e.retryable(); }});
+    }
+  }
+  Providers(const Providers&) = delete;
+  Providers& operator=(const Providers&) = delete;
+
+  int calls = 0;
+  std::function<int(int)> throwing;
+  std::function<Reply(int)> returning;
+  bench::Table table;
+  planb::ExecutionPlan<Client> plan{
+      {.name = "one",
+       .provide = [this] { return Client{&throwing, &returning}; },
+       .retry_while = [](const ApiError& e) { return e.retryable(); }},
+      {.name = "two",
+       .provide = [this] { return Client{&throwing, &returning}; },
+       .retry_while = [](const ApiError& e) { return e.retryable(); }},
+      {.name = "three",
+       .provide = [this] { return Client{&throwing, &returning}; },
+       .retry_while = [](const ApiError& e) { return e.retryable(); }},
+  };
+  planb::ExecutionPlan<Client> value_plan{
+      {.name = "one",
+       .provide = [this] { return Client{&throwing, &returning}; },
+       .retry_while = [](const ErrorValue& e) { return e.retryable(); }},
+      {.name = "two",
+       .provide = [this] { return Client{&throwing, &returning}; },
+       .retry_while = [](const ErrorValue& e) { return e.retryable(); }},
+      {.name = "three",
+       .provide = [this] { return Client{&throwing, &returning}; },
+       .retry_while = [](const ErrorValue& e) { return e.retryable(); }},
+  };
+};
+
+template <class Run>
+void measure(benchmark::State& state, Providers& providers, Run run) {
+  providers.calls = 0;
+  int prompt = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(prompt);
+    auto answer = run(prompt);
+    benchmark::DoNotOptimize(answer);
+  }
+}
+
+template <class Run>
+void add(const char* row, const char* variant, Providers& providers, Run run) {
+  benchmark::RegisterBenchmark((std::string(row) + "|" + variant).c_str(),
+                               [&providers, run](benchmark::State& state) { measure(state, providers, run); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  static Providers ok(0);
+  static Providers one(1);
+  static Providers two(2);
+  const auto call = [](int& prompt) { return [&prompt](Client& client) { return client.complete(prompt); }; };
+  const auto call_value = [](int& prompt) { return [&prompt](Client& client) { return client.try_complete(prompt); }; };
+
+  const auto throwing_rows = [&](const char* name, Providers& p) {
+    add(name, "hand", p, [&p, call](int& prompt) { return bench::run_throwing(p.table, call(prompt)); });
+    add(name, "planb", p, [&p, call](int& prompt) { return planb::run_with_plan(p.plan, call(prompt)); });
+  };
+  const auto returning_rows = [&](const char* name, Providers& p) {
+    add(name, "hand", p, [&p, call_value](int& prompt) { return bench::run_returning(p.table, call_value(prompt)); });
+    add(name, "planb", p, [&p, call_value](int& prompt) { return planb::run_with_plan(p.value_plan, call_value(prompt)); });
+  };
+  throwing_rows("success at once", ok);
+  throwing_rows("one thrown failure, then success", one);
+  throwing_rows("two thrown failures, then success", two);
+  returning_rows("success at once, returned", ok);
+  returning_rows("one returned failure, then success", one);
+  returning_rows("two returned failures, then success", two);
+
+  const auto with = [&](const char* name, auto run) {
+    add(name, "hand", ok, [call](int& prompt) { return bench::run_throwing(ok.table, call(prompt)); });
+    add(name, "planb", ok, run);
+  };
+  with("success with a handler", [call](int& prompt) {
+    int events = 0;
+    return planb::run_with_plan(ok.plan, call(prompt), {.on_event = [&events](const auto&) { ++events; }});
+  });
+  with("success with a budget", [call](int& prompt) {
+    return planb::run_with_plan(ok.plan, call(prompt), {.budget = 30s});
+  });
+#if PLANB_HAS_STOP_TOKEN
+  with("success with a stop token", [call](int& prompt) {
+    static std::stop_source source;
+    return planb::run_with_plan(ok.plan, call(prompt), {.stop = source.get_token()});
+  });
+#endif
+  with("success with try_run_with_plan", [call](int& prompt) {
+    return *planb::try_run_with_plan(ok.plan, call(prompt));
+  });
+  add("one clock read", "hand", ok, [call](int& prompt) { return bench::run_throwing(ok.table, call(prompt)); });
+  add("one clock read", "planb", ok, [](int&) { return std::chrono::steady_clock::now().time_since_epoch().count(); });
+
+  return bench::run_ratios(argc, argv);
+}

@@ -1,0 +1,151 @@
+// Providers on this machine, for the demonstration and for the tests: real sockets, made-up answers.
+#pragma once
+
+#include "provider.hpp"
+
+#include <httplib.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace ask {
+
+// What a provider sends, and how far it gets.
+struct Reply {
+  enum Extent {
+    all,
+    nothing,            // it never says a word
+    half_then_silence,  // half of the body, and no more
+    half_then_hang_up,
+  };
+
+  int status = 200;
+  std::string body = {};
+  std::string content_type = "application/json";
+  std::string retry_after = {};  // a header; empty: none
+  Extent extent = all;
+};
+
+[[nodiscard]] inline Reply chat_answer(const std::string& text) {
+  return {.body = nlohmann::json{{"choices", {{{"message", {{"role", "assistant"}, {"content", text}}}}}}}.dump()};
+}
+
+[[nodiscard]] inline Reply chat_error(int status, const std::string& message, const std::string& code) {
+  return {.status = status, .body = nlohmann::json{{"error", {{"message", message}, {"code", code}}}}.dump()};
+}
+
+// A server on 127.0.0.1, on a port that the system chose. Ends with its object, whatever its requests are waiting for.
+class LoopbackProvider {
+ public:
+  using Answer = std::function<Reply(const httplib::Request&)>;  // called on the server's threads
+
+  explicit LoopbackProvider(Answer answer) : answer_(std::move(answer)) {
+    server_.new_task_queue = [] { return new httplib::ThreadPool(2); };  // the server takes it over
+    server_.Post("/v1/chat/completions",
+                 [this](const httplib::Request& request, httplib::Response& response) { serve(request, response); });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    if (port_ <= 0) throw std::runtime_error("cannot open a port on 127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    while (!server_.is_running()) std::this_thread::yield();  // a server that is not yet running cannot be stopped
+  }
+  explicit LoopbackProvider(Reply reply) : LoopbackProvider([reply](const httplib::Request&) { return reply; }) {}
+
+  LoopbackProvider(const LoopbackProvider&) = delete;
+  LoopbackProvider& operator=(const LoopbackProvider&) = delete;
+
+  ~LoopbackProvider() {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    wake_.notify_all();
+    server_.stop();
+    thread_.join();
+  }
+
+  [[nodiscard]] int port() const noexcept { return port_; }
+  [[nodiscard]] Url url() const { return {.host = "127.0.0.1", .port = port_, .path = "/v1/chat/completions"}; }
+
+  // What it was sent, in order.
+  [[nodiscard]] std::vector<httplib::Request> requests() const {
+    const std::lock_guard lock(mutex_);
+    return requests_;
+  }
+
+ private:
+  void serve(const httplib::Request& request, httplib::Response& response) {
+    {
+      const std::lock_guard lock(mutex_);
+      requests_.push_back(request);
+    }
+    const Reply reply = answer_(request);
+    response.status = reply.status;
+    if (!reply.retry_after.empty()) response.set_header("Retry-After", reply.retry_after);
+    switch (reply.extent) {
+      case Reply::all: response.set_content(reply.body, reply.content_type); break;
+      case Reply::nothing: wait_for_the_end(); break;
+      case Reply::half_then_silence:
+      case Reply::half_then_hang_up:
+        response.set_content_provider(reply.body.size(), reply.content_type,
+                                      [this, reply](std::size_t at, std::size_t, httplib::DataSink& sink) {
+                                        if (at == 0) return sink.write(reply.body.data(), reply.body.size() / 2);
+                                        if (reply.extent == Reply::half_then_silence) wait_for_the_end();
+                                        return false;
+                                      });
+        break;
+    }
+  }
+
+  void wait_for_the_end() {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return closing_; });
+  }
+
+  Answer answer_;
+  httplib::Server server_;
+  int port_ = 0;
+  std::thread thread_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool closing_ = false;
+  std::vector<httplib::Request> requests_;
+};
+
+// The chain that is shown without arguments: one provider is down, one is busy, and one is well.
+class DemoProviders {
+ public:
+  [[nodiscard]] std::vector<Provider> list() const {
+    Provider openai{.name = "openai", .url = down_.url(), .attempts = 2};
+    openai.pause = planb::exponential(std::chrono::milliseconds(20));
+    return {openai, {.name = "anthropic", .url = busy_.url()}, {.name = "local", .url = well_.url()}};
+  }
+
+ private:
+  static Reply busy() {
+    Reply reply = chat_error(429, "too many requests", "rate_limit_exceeded");
+    reply.retry_after = "2";
+    return reply;
+  }
+
+  static Reply echo(const httplib::Request& request) {
+    const nlohmann::json body = nlohmann::json::parse(request.body, nullptr, false);
+    return chat_answer("No model here, only an echo: " + body.at("messages").at(0).at("content").get<std::string>());
+  }
+
+  LoopbackProvider down_{chat_error(503, "service unavailable", "overloaded")};
+  LoopbackProvider busy_{busy()};
+  LoopbackProvider well_{echo};
+};
+
+}  // namespace ask

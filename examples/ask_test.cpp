@@ -1,0 +1,868 @@
+// Tests of the example `ask`: its command line, its routing with fakes, its client over loopback, and the program.
+#include "catch.hpp"
+
+#include "ask/chat_client.hpp"
+#include "ask/loopback.hpp"
+#include "ask/options.hpp"
+#include "ask/route.hpp"
+
+#include <planb/planb.hpp>
+#include <planb/testing.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#ifndef _WIN32
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+using namespace std::chrono_literals;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// What parse_options says of wrong arguments; empty where it says nothing.
+std::string complaint(const std::vector<std::string>& arguments) {
+  try {
+    static_cast<void>(ask::parse_options(arguments));
+  } catch (const ask::UsageError& e) {
+    return e.what();
+  }
+  return {};
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+bool is_one_line(const std::string& text) { return !text.empty() && text.find_first_of("\r\n") == std::string::npos; }
+
+}  // namespace
+
+// --- The command line
+// --------------------------------------------------------------------------------------------------
+
+TEST_CASE("without arguments there are no providers, and the defaults hold", "[ask]") {
+  const ask::Options options = ask::parse_options({});
+  CHECK(options.providers.empty());
+  CHECK(!options.prompt);
+  CHECK(options.timeout == 30s);
+  CHECK(!options.budget);
+  CHECK(!options.attempts);
+  CHECK(!options.quiet);
+  CHECK(!options.help);
+}
+
+TEST_CASE("every option is read, with its value after a space or an equals sign", "[ask]") {
+  const bool joined = GENERATE(false, true);
+  std::vector<std::string> arguments;
+  const std::vector<std::pair<std::string, std::string>> given{
+      {"--provider", "a=https://api.example.com,model=big,key_env=A_KEY"},
+      {"--provider", "b=http://localhost:8080/v1"},
+      {"--prompt", "--help"},
+      {"--timeout", "250ms"},
+      {"--attempts", "3"},
+      {"--budget", "2m"}};
+  for (const auto& [name, value] : given) {
+    if (joined) {
+      arguments.push_back(name + '=' + value);
+    } else {
+      arguments.insert(arguments.end(), {name, value});
+    }
+  }
+  arguments.push_back("--quiet");
+
+  const ask::Options options = ask::parse_options(arguments);
+  REQUIRE(options.providers.size() == 2);
+  CHECK(options.providers[0].name == "a");
+  CHECK(options.providers[0].url.authority() == "api.example.com:443");
+  CHECK(options.providers[0].model == "big");
+  CHECK(options.providers[0].key_variable == "A_KEY");
+  CHECK(options.providers[0].attempts == 3);
+  CHECK(options.providers[1].name == "b");
+  CHECK(options.providers[1].model.empty());
+  CHECK(options.providers[1].key_variable.empty());
+  CHECK(options.prompt == "--help");
+  CHECK(options.timeout == 250ms);
+  CHECK(options.budget == 2min);
+  CHECK(options.quiet);
+  CHECK(!options.help);
+}
+
+TEST_CASE("a provider is tried twice unless --attempts says otherwise, wherever it stands", "[ask]") {
+  const std::string provider = "--provider=a=http://h";
+  CHECK(ask::parse_options({provider}).providers.at(0).attempts == 2);
+  CHECK(ask::parse_options({"--attempts=1", provider}).providers.at(0).attempts == 1);
+  CHECK(ask::parse_options({provider, "--attempts=1"}).providers.at(0).attempts == 1);
+}
+
+TEST_CASE("--help ends the reading", "[ask]") {
+  CHECK(ask::parse_options({"--help"}).help);
+  CHECK(ask::parse_options({"-h", "--nonsense"}).help);
+}
+
+TEST_CASE("wrong arguments are refused in one line that names them", "[ask]") {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string says;
+  };
+  const std::string form = "expected name=url[,model=...][,key_env=VAR]";
+  const auto& [arguments, says] = GENERATE_COPY(values<Case>({
+      {{"--speed", "9"}, "unknown option \"--speed\""},
+      {{"-x"}, "unknown option \"-x\""},
+      {{"--key=secret"}, "unknown option \"--key\""},
+      {{"hello"}, "unexpected argument \"hello\""},
+      {{"two\nlines"}, "unexpected argument \"two lines\""},
+      {{"--prompt"}, "--prompt needs a value"},
+      {{"--provider"}, "--provider needs a value"},
+      {{"--timeout"}, "--timeout needs a value"},
+      {{"--quiet=yes"}, "--quiet takes no value"},
+      {{"--help=me"}, "--help takes no value"},
+      {{"--timeout", "soon"}, "--timeout \"soon\": expected a time"},
+      {{"--budget", "0"}, "--budget \"0\": expected a time"},
+      {{"--attempts", "0"}, "--attempts \"0\": expected a number from 1 to 1000"},
+      {{"--attempts", "-1"}, "--attempts \"-1\""},
+      {{"--attempts", "2x"}, "--attempts \"2x\""},
+      {{"--attempts", ""}, "--attempts \"\""},
+      {{"--attempts", "99999999999999999999"}, "--attempts \"99999999999999999999\""},
+      {{"--provider", ""}, form},
+      {{"--provider", "openai"}, form},
+      {{"--provider", "=http://h"}, form},
+      {{"--provider", "a="}, "--provider a: the URL \"\" must begin with http:// or https://"},
+      {{"--provider", "a=ftp://h"}, "--provider a: the URL \"ftp://h\" must begin with http:// or https://"},
+      {{"--provider", "a=localhost:8080"}, "must begin with http:// or https://"},
+      {{"--provider", "a=http://h,"}, "--provider a: unknown setting \"\""},
+      {{"--provider", "a=http://h,model"}, "--provider a: model= is empty"},
+      {{"--provider", "a=http://h,model="}, "--provider a: model= is empty"},
+      {{"--provider", "a=http://h,key_env="}, "--provider a: key_env= is empty"},
+      {{"--provider", "a=http://h,temperature=1"}, "--provider a: unknown setting \"temperature\""},
+  }));
+  const std::string said = complaint(arguments);
+  CAPTURE(said, says);
+  CHECK(has(said, says));
+  CHECK(is_one_line(said));
+}
+
+TEST_CASE("a key in the wrong place is refused without being shown", "[ask]") {
+  const std::string wrong =
+      GENERATE("a=http://h,key=sk-hidden-1", "a=http://h,key_env=sk-hidden-1", "a=https://user:sk-hidden-1@h");
+  const std::string said = complaint({"--provider", wrong});
+  CAPTURE(said);
+  CHECK(is_one_line(said));
+  CHECK(!has(said, "hidden"));
+}
+
+TEST_CASE("URLs are taken apart, and led to the chat completions", "[ask]") {
+  struct Case {
+    std::string url;
+    std::string authority;
+    std::string path;
+    bool tls;
+  };
+  const Case c = GENERATE(values<Case>({
+      {"http://localhost", "localhost:80", "/v1/chat/completions", false},
+      {"https://api.example.com", "api.example.com:443", "/v1/chat/completions", true},
+      {"https://api.example.com/", "api.example.com:443", "/v1/chat/completions", true},
+      {"http://localhost:8080/v1", "localhost:8080", "/v1/chat/completions", false},
+      {"http://localhost:8080/v1/", "localhost:8080", "/v1/chat/completions", false},
+      {"https://h/proxy/v1/chat/completions", "h:443", "/proxy/v1/chat/completions", true},
+      {"https://h/openai", "h:443", "/openai/v1/chat/completions", true},
+      {"https://h/v2beta/chat/completions", "h:443", "/v2beta/chat/completions", true},
+      {"https://h/v1?version=2", "h:443", "/v1/chat/completions?version=2", true},
+      {"https://h?version=a/b", "h:443", "/v1/chat/completions?version=a/b", true},
+      {"http://[::1]", "[::1]:80", "/v1/chat/completions", false},
+      {"http://[fe80::a]:8080/v1", "[fe80::a]:8080", "/v1/chat/completions", false},
+  }));
+  CAPTURE(c.url);
+  const ask::Url url = ask::parse_url(c.url);
+  CHECK(url.authority() == c.authority);
+  CHECK(url.path == c.path);
+  CHECK(url.tls == c.tls);
+}
+
+TEST_CASE("URLs that lead nowhere are refused", "[ask]") {
+  const std::string url =
+      GENERATE("", "http://", "https:///v1", "http://:80", "http://h:", "http://h:0", "http://h:65536", "http://h:80x",
+               "http://h:-1", "http://[::1", "http://[::1]80", "http://[]", "http://a b", "http://h/a\nb",
+               "http://h/#top", "http://u:p@h", "HTTP//h", "file:///etc/passwd");
+  CAPTURE(url);
+  CHECK_THROWS_AS(ask::parse_url(url), ask::UsageError);
+}
+
+TEST_CASE("times are numbers of seconds, or have a unit", "[ask]") {
+  using Case = std::pair<std::string, planb::Duration>;
+  const auto& [text, time] = GENERATE(values<Case>({{"30s", 30s},
+                                                    {"30", 30s},
+                                                    {"1.5", 1500ms},
+                                                    {"0.25s", 250ms},
+                                                    {"250ms", 250ms},
+                                                    {"0.5ms", 500us},
+                                                    {"2m", 2min},
+                                                    {"2min", 2min},
+                                                    {"1.5h", 90min},
+                                                    {"24h", 24h}}));
+  CAPTURE(text);
+  CHECK(ask::parse_time(text) == time);
+}
+
+TEST_CASE("what is not a time above zero and up to a day is refused", "[ask]") {
+  const std::string text =
+      GENERATE("", "0", "0s", "-1", "+1", "s", ".5", "1.", "1.s", "1..5", "1,5", " 1", "1 s", "1e3", "1d", "1S", "25h",
+               "0.0000000001", "nan", "inf", "99999999999999999999999999s");
+  CAPTURE(text);
+  CHECK(!ask::parse_time(text));
+}
+
+TEST_CASE("a key comes from its variable, and a variable without one is named", "[ask]") {
+  const auto key_of = [](const char* value) {
+    std::vector<ask::Provider> providers{ask::parse_provider("a=http://h,key_env=A_KEY"),
+                                         ask::parse_provider("b=http://h")};
+    std::string asked;
+    ask::read_keys(providers, [&](const char* name) {
+      asked += name;
+      return value;
+    });
+    CHECK(asked == "A_KEY");
+    CHECK(providers[1].key.empty());
+    return providers[0].key;
+  };
+  CHECK(key_of("sk-1") == "sk-1");
+  for (const char* const wrong : {"", "sk 1", "sk-1\n", "sk-\xC3\xA9"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(key_of(wrong), ask::UsageError);
+  }
+  CHECK_THROWS_AS(key_of(nullptr), ask::UsageError);
+  try {
+    key_of("sk-hidden\n");
+  } catch (const ask::UsageError& e) {
+    CHECK(has(e.what(), "A_KEY"));
+    CHECK(!has(e.what(), "hidden"));
+  }
+}
+
+TEST_CASE("UTF-8 is told from what is not", "[ask]") {
+  for (const char* const good :
+       {"", "plain", "gr\xC3\xBC\xC3\x9F", "\xE2\x82\xAC", "\xED\x9F\xBF", "\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF"}) {
+    CAPTURE(good);
+    CHECK(ask::is_utf8(good));
+  }
+  for (const char* const bad : {"\x80", "\xC3", "\xC0\xAF", "\xC3(", "\xE2\x82", "\xE0\x80\x80", "\xED\xA0\x80",
+                                "\xF0\x80\x80\x80", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF"}) {
+    CAPTURE(bad);
+    CHECK(!ask::is_utf8(bad));
+  }
+}
+
+TEST_CASE("a text becomes one line of bounded length, cut between characters", "[ask]") {
+  CHECK(ask::one_line("a\r\n\tb \x1B[0m c \n") == "a b [0m c");
+  CHECK(ask::one_line("abcdef", 4) == "abcd...");
+  CHECK(ask::one_line("abc\xE2\x82\xAC", 4) == "abc...");
+}
+
+// --- The routing, with fakes
+// -------------------------------------------------------------------------------------------
+
+namespace {
+
+using planb::testing::AttemptLog;
+using planb::testing::Behaviour;
+using planb::testing::FakeProvider;
+using planb::testing::VirtualClock;
+
+struct FakeClient {
+  FakeProvider fake;
+
+  std::string complete(const std::string& prompt, const planb::Attempt& attempt) const {
+    return fake.complete(prompt, attempt.stop_token());
+  }
+};
+
+// Fakes in place of the providers of the same names, on a clock of their own.
+struct FakeRoute {
+  VirtualClock clock = {};
+  AttemptLog log = {};
+  std::vector<ask::Provider> providers = {};
+  std::vector<FakeProvider> fakes = {};
+  std::optional<planb::Duration> budget = std::nullopt;
+
+  void add(const std::string& name, std::vector<Behaviour> behaviours, int attempts = 1, planb::Schedule pause = {}) {
+    providers.push_back({.name = name, .attempts = attempts, .pause = std::move(pause)});
+    fakes.emplace_back(name, std::move(behaviours), &clock);
+  }
+
+  planb::PlanResult<std::string> run(planb::Duration timeout = 30s) {
+    const auto plan = ask::make_plan(providers, timeout, [this](const ask::Provider& provider) {
+      for (const FakeProvider& fake : fakes) {
+        if (fake.name() == provider.name) return FakeClient{fake};
+      }
+      throw planb::Defect("no fake is named " + provider.name);
+    });
+    return ask::ask_providers(plan, "hello", {.on_event = log, .budget = budget, .clock = &clock});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the chain goes on from one that is down and one that is busy to one that is well", "[ask]") {
+  FakeRoute route;
+  route.add("openai", {Behaviour::status(503)}, 2, planb::exponential(20ms));
+  route.add("anthropic", {Behaviour::status(429).retry_after(2s)});
+  route.add("local", {Behaviour::value("hi")});
+
+  const auto answer = route.run();
+
+  REQUIRE(answer.has_value());
+  CHECK(*answer == "hi");
+  CHECK(answer.report().answered_by() == "local");
+  CHECK(route.clock.elapsed() == 20ms);
+  CHECK(route.log.lines() ==
+        Lines{"AttemptStart #1 step=0 openai",
+              "AttemptFailure #1 step=0 openai 503 service unavailable, retry in 20 ms",
+              "AttemptStart #2 step=0 openai", "AttemptFailure #2 step=0 openai 503 service unavailable, next step",
+              "AttemptStart #3 step=1 anthropic", "AttemptFailure #3 step=1 anthropic 429 too many requests, next step",
+              "AttemptStart #4 step=2 local", "AttemptSuccess #4 step=2 local"});
+  CHECK(route.fakes[2].prompts() == Lines{"hello"});
+}
+
+TEST_CASE("the order of the providers is the order of the calls", "[ask]") {
+  struct Case {
+    std::vector<int> statuses;  // 0: answers
+    Lines names;
+  };
+  const Case c = GENERATE(values<Case>({{{0, 0, 0}, {"alpha"}},
+                                        {{500, 0, 0}, {"alpha", "beta"}},
+                                        {{500, 401, 0}, {"alpha", "beta", "gamma"}},
+                                        {{500, 401, 503}, {"alpha", "beta", "gamma"}}}));
+  FakeRoute route;
+  const Lines names{"alpha", "beta", "gamma"};
+  for (std::size_t i = 0; i != names.size(); ++i) {
+    route.add(names[i], {c.statuses[i] == 0 ? Behaviour::value(names[i]) : Behaviour::status(c.statuses[i])});
+  }
+  const auto answer = route.run();
+  CHECK(route.log.names() == c.names);
+  CHECK(answer.has_value() == (c.statuses.back() == 0));
+}
+
+TEST_CASE("the same provider is asked again only for what may pass", "[ask]") {
+  struct Case {
+    int status;
+    Lines calls;
+  };
+  const Lines twice{"first", "first", "second"};
+  const Lines once{"first", "second"};
+  const Case c = GENERATE_COPY(values<Case>({{429, twice},
+                                             {500, twice},
+                                             {503, twice},
+                                             {529, twice},
+                                             {200, once},
+                                             {301, once},
+                                             {400, once},
+                                             {401, once},
+                                             {403, once},
+                                             {404, once},
+                                             {422, once},
+                                             {499, once}}));
+  CAPTURE(c.status);
+  FakeRoute route;
+  route.add("first", {Behaviour::status(c.status)}, 2);
+  route.add("second", {});
+  CHECK(route.run().has_value());
+  CHECK(route.log.names() == c.calls);
+}
+
+TEST_CASE("an error without a status is one of the connection, and tried again", "[ask][field-22]") {
+  FakeRoute route;
+  route.add("first", {Behaviour::throws(planb::ProviderError("cannot connect"))}, 2);
+  route.add("second", {});
+  CHECK(route.run().has_value());
+  CHECK(route.log.names() == Lines{"first", "first", "second"});
+}
+
+TEST_CASE("a wait hint is honoured before the same provider is asked again", "[ask]") {
+  FakeRoute route;
+  route.add("first", {Behaviour::status(429).retry_after(7s), Behaviour::value("hi")}, 2, planb::exponential(20ms));
+  CHECK(route.run().has_value());
+  CHECK(route.clock.elapsed() == 7s);
+}
+
+TEST_CASE("a provider that hangs costs its time, and the next one gets its own", "[ask]") {
+  FakeRoute route;
+  route.add("slow", {Behaviour::value("late").after(10min)});
+  route.add("quick", {Behaviour::value("hi").after(29s)});
+  const auto answer = route.run(30s);
+  REQUIRE(answer.has_value());
+  CHECK(*answer == "hi");
+  CHECK(route.clock.elapsed() == 59s);
+  CHECK(route.log.of<planb::AttemptFailure>().at(0).cause.kind() == planb::CauseKind::timeout);
+}
+
+TEST_CASE("the budget bounds everything together", "[ask]") {
+  FakeRoute route;
+  route.add("slow", {Behaviour::value("late").after(10min)}, 5);
+  route.add("never asked", {});
+  route.budget = 45s;
+  const auto answer = route.run(30s);
+  REQUIRE(!answer.has_value());
+  CHECK(answer.error().end() == planb::RunEnd::deadline);
+  CHECK(route.clock.elapsed() == 45s);
+  CHECK(route.log.names() == Lines{"slow", "slow"});
+}
+
+TEST_CASE("where nobody answers, one line says what became of each", "[ask]") {
+  FakeRoute route;
+  route.add("first", {Behaviour::status(503)}, 2);
+  route.add("second", {Behaviour::status(401, "no\nentry")});
+  const auto answer = route.run();
+  REQUIRE(!answer.has_value());
+  CHECK(std::string(answer.error().what()) ==
+        "plan exhausted: first: 2 attempts, last 503 service unavailable; second: 401 no entry, not worth retrying");
+}
+
+// --- The client, over loopback
+// -----------------------------------------------------------------------------------------
+
+namespace {
+
+using ask::chat_answer;
+using ask::chat_error;
+using ask::LoopbackProvider;
+using ask::Reply;
+
+ask::Provider at(const ask::Url& url, const std::string& name = "it") { return {.name = name, .url = url}; }
+
+planb::PlanResult<std::string> ask_one(const ask::Provider& provider, const std::string& prompt = "hello",
+                                       planb::Duration timeout = 30s) {
+  const auto plan = ask::make_plan({provider}, timeout, [](const ask::Provider& p) { return ask::ChatClient(p); });
+  return ask::ask_providers(plan, prompt, {});
+}
+
+// Why the one provider did not answer.
+planb::Cause failure_of(const ask::Provider& provider, planb::Duration timeout = 30s) {
+  const auto answer = ask_one(provider, "hello", timeout);
+  REQUIRE(!answer.has_value());
+  REQUIRE(answer.report().last_cause() != nullptr);
+  return *answer.report().last_cause();
+}
+
+#ifndef _WIN32
+// A port that is taken but does not listen.
+class ClosedPort {
+ public:
+  ClosedPort() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    REQUIRE(::bind(socket_, any, size) == 0);
+    REQUIRE(::getsockname(socket_, any, &size) == 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ClosedPort(const ClosedPort&) = delete;
+  ClosedPort& operator=(const ClosedPort&) = delete;
+  ~ClosedPort() { ::close(socket_); }
+
+  [[nodiscard]] ask::Url url() const { return {.host = "127.0.0.1", .port = port_, .path = "/v1/chat/completions"}; }
+
+ private:
+  int socket_;
+  int port_ = 0;
+};
+#endif
+
+}  // namespace
+
+TEST_CASE("a request says what the provider needs, and no more", "[ask][loopback]") {
+  const LoopbackProvider server(chat_answer("gr\xC3\xBC\xC3\x9F dich"));
+  const std::string prompt = "\xE2\x82\xAC \"quoted\"\n\\ \xF0\x9F\x98\x80";
+  ask::Provider provider = at(server.url());
+
+  SECTION("with a model and a key") {
+    provider.model = "big";
+    provider.key = "sk-1";
+    const auto answer = ask_one(provider, prompt);
+    REQUIRE(answer.has_value());
+    CHECK(*answer == "gr\xC3\xBC\xC3\x9F dich");
+    REQUIRE(server.requests().size() == 1);
+    const httplib::Request request = server.requests().front();
+    CHECK(request.method == "POST");
+    CHECK(request.path == "/v1/chat/completions");
+    CHECK(request.get_header_value("Content-Type") == "application/json");
+    CHECK(request.get_header_value("Authorization") == "Bearer sk-1");
+    const nlohmann::json body = nlohmann::json::parse(request.body);
+    CHECK(body == nlohmann::json{{"model", "big"}, {"messages", {{{"role", "user"}, {"content", prompt}}}}});
+  }
+  SECTION("without either") {
+    REQUIRE(ask_one(provider, prompt).has_value());
+    const httplib::Request request = server.requests().at(0);
+    CHECK(!request.has_header("Authorization"));
+    CHECK(!nlohmann::json::parse(request.body).contains("model"));
+  }
+}
+
+TEST_CASE("three providers are gone through over HTTP", "[ask][loopback]") {
+  const ask::DemoProviders demo;
+  const AttemptLog log;
+  const auto plan = ask::make_plan(demo.list(), 30s, [](const ask::Provider& p) { return ask::ChatClient(p); });
+  const auto answer = ask::ask_providers(plan, "\xE2\x82\xAC?", {.on_event = log});
+  REQUIRE(answer.has_value());
+  CHECK(has(*answer, "\xE2\x82\xAC?"));
+  CHECK(answer.report().answered_by() == "local");
+  CHECK(log.lines() ==
+        Lines{"AttemptStart #1 step=0 openai",
+              "AttemptFailure #1 step=0 openai 503 service unavailable, retry in 20 ms",
+              "AttemptStart #2 step=0 openai", "AttemptFailure #2 step=0 openai 503 service unavailable, next step",
+              "AttemptStart #3 step=1 anthropic", "AttemptFailure #3 step=1 anthropic 429 too many requests, next step",
+              "AttemptStart #4 step=2 local", "AttemptSuccess #4 step=2 local"});
+  const auto failures = log.of<planb::AttemptFailure>();
+  CHECK(failures.at(2).cause.retry_after() == planb::Duration(2s));
+  CHECK(failures.at(2).cause.code() == "rate_limit_exceeded");
+}
+
+TEST_CASE("an error answer tells its status, code and message", "[ask][loopback]") {
+  struct Case {
+    int status;
+    std::string body;
+    std::string code;
+    std::string message;
+  };
+  const Case c = GENERATE(values<Case>({
+      {401, R"({"error":{"message":"bad key","type":"auth","code":"invalid_api_key"}})", "invalid_api_key", "bad key"},
+      {429, R"({"error":{"message":"slow down","type":"rate_limit","code":null}})", "rate_limit", "slow down"},
+      {500, R"({"error":{"message":"oops","code":1234}})", "1234", "oops"},
+      {404, R"({"error":"no such model"})", "", "no such model"},
+      {422, R"({"message":"no"})", "", "no"},
+      {503, R"({"error":{}})", "", "Service Unavailable"},
+      {503, R"({"error":{"message":["odd"],"code":{}}})", "", "Service Unavailable"},
+      {502, "<html>Bad\n\nGateway</html>", "", "Bad Gateway"},
+      {503, "", "", "Service Unavailable"},
+      {503, "[]", "", "Service Unavailable"},
+      {400, R"({"error":{"message":"two\r\n\tlines"}})", "", "two lines"},
+      {200, R"({"error":{"message":"late trouble","code":"server_error"}})", "server_error", "late trouble"},
+  }));
+  CAPTURE(c.status, c.body);
+  const LoopbackProvider server(Reply{.status = c.status, .body = c.body});
+  const planb::Cause cause = failure_of(at(server.url()));
+  CHECK(cause.status() == c.status);
+  CHECK(cause.code() == c.code);
+  CHECK(cause.message() == c.message);
+  CHECK(cause.kind() == planb::CauseKind::error);
+  CHECK(!cause.retry_after());
+}
+
+TEST_CASE("a message is of bounded length", "[ask][loopback]") {
+  const LoopbackProvider server(chat_error(500, std::string(5000, 'x'), "c"));
+  CHECK(failure_of(at(server.url())).message() == std::string(300, 'x') + "...");
+}
+
+TEST_CASE("Retry-After is read in whole seconds, and bounded", "[ask][loopback]") {
+  using Case = std::pair<std::string, std::optional<planb::Duration>>;
+  const auto& [header, hint] = GENERATE(values<Case>({{"0", 0s},
+                                                      {"7", 7s},
+                                                      {"", std::nullopt},
+                                                      {"soon", std::nullopt},
+                                                      {"-1", std::nullopt},
+                                                      {"1.5", std::nullopt},
+                                                      {"99999999999999999999", 24h * 365}}));
+  CAPTURE(header);
+  CHECK(ask::detail::read_retry_after(header) == hint);
+  Reply reply = chat_error(429, "busy", "c");
+  reply.retry_after = header;
+  const LoopbackProvider server(reply);
+  CHECK(failure_of(at(server.url())).retry_after() == hint);
+}
+
+TEST_CASE("an answer that is of no use is a failure that says why, and is not asked for twice", "[ask][loopback]") {
+  using Case = std::pair<std::string, std::string>;
+  const std::string shape = "the answer has no text in choices[0].message.content";
+  const auto& [body, message] = GENERATE_COPY(values<Case>({
+      {"<!doctype html>\n<title>Hello</title>", "the answer is not JSON but <!doctype html> <title>Hello</title>"},
+      {"", "the answer is not JSON but nothing"},
+      {"{\"choices\":", "the answer is not JSON but {\"choices\":"},
+      {"\xFF\xFE\x80{", "the answer is not JSON but ???{"},
+      {std::string("\0\x01\x1B[2J", 6), "the answer is not JSON but [2J"},
+      {"null", shape},
+      {"42", shape},
+      {"[]", shape},
+      {"{}", shape},
+      {R"({"choices":{}})", shape},
+      {R"({"choices":[]})", shape},
+      {R"({"choices":[null]})", shape},
+      {R"({"choices":[{"text":"old form"}]})", shape},
+      {R"({"choices":[{"message":{}}]})", shape},
+      {R"({"choices":[{"message":{"content":null}}]})", shape},
+      {R"({"choices":[{"message":{"content":["a"]}}]})", shape},
+  }));
+  CAPTURE(body);
+  const LoopbackProvider server(Reply{.body = body});
+  ask::Provider provider = at(server.url());
+  provider.attempts = 3;
+  const planb::Cause cause = failure_of(provider);
+  CHECK(cause.message() == message);
+  CHECK(cause.status() == 200);
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("an empty text is an answer", "[ask][loopback][field-23]") {
+  const LoopbackProvider server(chat_answer(""));
+  const auto answer = ask_one(at(server.url()));
+  REQUIRE(answer.has_value());
+  CHECK(answer->empty());
+}
+
+TEST_CASE("an answer that is too long is given up", "[ask][loopback]") {
+  const Reply reply = chat_answer("hi");
+  const std::size_t size = reply.body.size();
+  const std::size_t limit = GENERATE_COPY(std::size_t{0}, size - 1, size);
+  const LoopbackProvider server(reply);
+  const auto plan =
+      ask::make_plan({at(server.url())}, 30s, [limit](const ask::Provider& p) { return ask::ChatClient(p, limit); });
+  const auto answer = ask::ask_providers(plan, "hello", {});
+  REQUIRE(answer.has_value() == (size <= limit));
+  if (answer) return;
+  const planb::Cause* const cause = answer.report().last_cause();
+  REQUIRE(cause != nullptr);
+  CHECK(cause->message() == "the answer is longer than " + std::to_string(limit) + " bytes");
+  CHECK(cause->status() == 200);
+}
+
+TEST_CASE("a provider that quotes the key does not get it printed", "[ask][loopback]") {
+  const Reply reply = GENERATE(chat_error(401, "the key sk-hidden-1 is not sk-hidden-2", "sk-hidden-1"),
+                               Reply{.body = "you sent sk-hidden-1"});
+  const LoopbackProvider server(reply);
+  ask::Provider provider = at(server.url());
+  provider.key = "sk-hidden-1";
+  const planb::Cause cause = failure_of(provider);
+  CAPTURE(cause.message());
+  CHECK(!has(cause.message(), "sk-hidden-1"));
+  CHECK(!has(cause.code(), "sk-hidden-1"));
+  CHECK(has(cause.message(), "[key]"));
+}
+
+TEST_CASE("a connection that breaks in the middle of an answer is an error without a status", "[ask][loopback]") {
+  Reply reply = chat_answer("only half of this arrives");
+  reply.extent = Reply::half_then_hang_up;
+  const LoopbackProvider server(reply);
+  const planb::Cause cause = failure_of(at(server.url()));
+  CHECK(!cause.status());
+  CHECK(cause.kind() == planb::CauseKind::error);
+  CHECK(cause.message() == "no complete answer from " + server.url().authority());
+}
+
+TEST_CASE("a provider that falls silent is left when the attempt's time is up", "[ask][loopback][field-40]") {
+  Reply reply = chat_answer("never, or only half of this");
+  reply.extent = GENERATE(Reply::nothing, Reply::half_then_silence);
+  const LoopbackProvider server(reply);
+  const LoopbackProvider next(chat_answer("hi"));
+
+  const auto started = std::chrono::steady_clock::now();
+  const AttemptLog log;
+  const auto plan = ask::make_plan({at(server.url(), "silent"), at(next.url(), "next")}, 100ms,
+                                   [](const ask::Provider& p) { return ask::ChatClient(p); });
+  const auto answer = ask::ask_providers(plan, "hello", {.on_event = log});
+  const auto took = std::chrono::steady_clock::now() - started;
+
+  REQUIRE(answer.has_value());
+  CHECK(answer.report().answered_by() == "next");
+  const auto failures = log.of<planb::AttemptFailure>();
+  REQUIRE(failures.size() == 1);
+  CHECK(failures[0].cause.kind() == planb::CauseKind::timeout);
+  CHECK(!failures[0].cause.status());
+  CHECK(to_string(failures[0]) == "AttemptFailure #1 step=0 silent timed out: no complete answer from " +
+                                      server.url().authority() + ", next step");
+  CHECK(took >= 100ms);
+  CHECK(took < 2s);  // the HTTP library's own patience is 5 s and more
+}
+
+#ifndef _WIN32
+
+TEST_CASE("a refused connection is an error without a status", "[ask][loopback][field-22]") {
+  const ClosedPort closed;
+  const LoopbackProvider next(chat_answer("hi"));
+  const planb::Cause cause = failure_of(at(closed.url()));
+  CHECK(!cause.status());
+  CHECK(cause.message() == "cannot connect to " + closed.url().authority());
+  CHECK(cause.kind() == planb::CauseKind::error);
+}
+
+// --- The program
+// -------------------------------------------------------------------------------------------------------
+
+#ifdef ASK_PROGRAM
+
+namespace {
+
+struct Ended {
+  int status = -1;
+  std::string out = {};
+  std::string err = {};
+};
+
+std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + '\'';
+}
+
+std::string read_all(std::FILE* file) {
+  std::string text;
+  char buffer[4096];
+  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, file)) != 0;) text.append(buffer, n);
+  return text;
+}
+
+// Runs the program. `environment` is of the form NAME=value; what is not given is unset.
+Ended run_ask(const std::vector<std::string>& arguments, const std::string& input = {},
+              const std::string& environment = "ASK_UNUSED=") {
+  char err_name[] = "/tmp/ask_test.XXXXXX";
+  const int err_file = ::mkstemp(err_name);
+  REQUIRE(err_file >= 0);
+  std::string command =
+      "printf %s " + shell_word(input) + " | env -u ASK_KEY " + shell_word(environment) + ' ' + shell_word(ASK_PROGRAM);
+  for (const std::string& argument : arguments) command += ' ' + shell_word(argument);
+  command += std::string(" 2>") + err_name;
+
+  Ended ended;
+  std::FILE* const out = ::popen(command.c_str(), "r");
+  REQUIRE(out != nullptr);
+  ended.out = read_all(out);
+  const int status = ::pclose(out);
+  if (WIFEXITED(status)) ended.status = WEXITSTATUS(status);
+  std::FILE* const err = ::fdopen(err_file, "r");
+  REQUIRE(err != nullptr);
+  ended.err = read_all(err);
+  std::fclose(err);
+  ::unlink(err_name);
+  return ended;
+}
+
+// A complaint: the program's name, one sentence, one line feed.
+bool is_complaint(const std::string& text) { return text.rfind("ask: ", 0) == 0 && text.find('\n') == text.size() - 1; }
+
+std::string provider_at(const ask::Url& url, const std::string& more = {}) {
+  return "it=http://" + url.authority() + more;
+}
+
+}  // namespace
+
+TEST_CASE("ask, without arguments, shows itself at work", "[ask][program]") {
+  const Ended ended = run_ask({});
+  CHECK(ended.status == 0);
+  CHECK(ended.err.empty());
+  CHECK(ended.out ==
+        "AttemptStart #1 step=0 openai\n"
+        "AttemptFailure #1 step=0 openai 503 service unavailable, retry in 20 ms\n"
+        "AttemptStart #2 step=0 openai\n"
+        "AttemptFailure #2 step=0 openai 503 service unavailable, next step\n"
+        "AttemptStart #3 step=1 anthropic\n"
+        "AttemptFailure #3 step=1 anthropic 429 too many requests, next step\n"
+        "AttemptStart #4 step=2 local\n"
+        "AttemptSuccess #4 step=2 local\n"
+        "\n"
+        "No model here, only an echo: What is a plan B?\n"
+        "\n"
+        "Answered by local, attempt 4\n");
+}
+
+TEST_CASE("ask --help tells how it is used", "[ask][program]") {
+  const Ended ended = run_ask({"--help"});
+  CHECK(ended.status == 0);
+  CHECK(ended.out == ask::usage);
+  CHECK(ended.err.empty());
+}
+
+TEST_CASE("ask takes a prompt as an argument or from standard input", "[ask][program]") {
+  const LoopbackProvider server(chat_answer("hi"));
+  const std::string prompt = "gr\xC3\xBC\xC3\x9F 'dich'";
+  const std::string provider = provider_at(server.url());
+  const Ended ended = GENERATE(true, false) ? run_ask({"--quiet", "--provider", provider, "--prompt", prompt})
+                                            : run_ask({"--quiet", "--provider", provider}, prompt + "\n");
+  CHECK(ended.err.empty());
+  CHECK(ended.status == 0);
+  CHECK(ended.out == "hi\n");
+  REQUIRE(server.requests().size() == 1);
+  CHECK(nlohmann::json::parse(server.requests()[0].body)["messages"][0]["content"] == prompt);
+}
+
+TEST_CASE("ask gives the key of the variable to the provider, and to nobody else", "[ask][program]") {
+  const LoopbackProvider server(chat_error(401, "not your key: sk-hidden-1", "c"));
+  const Ended ended = run_ask({"--provider", provider_at(server.url(), ",key_env=ASK_KEY"), "--prompt", "hello"}, {},
+                              "ASK_KEY=sk-hidden-1");
+  CHECK(ended.status == 1);
+  CHECK(is_complaint(ended.err));
+  CHECK(!has(ended.err + ended.out, "hidden"));
+  CHECK(server.requests().at(0).get_header_value("Authorization") == "Bearer sk-hidden-1");
+}
+
+TEST_CASE("ask ends with 2 and one line where it was called wrongly", "[ask][program]") {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string input;
+    std::string environment;
+    std::string says;
+  };
+  const std::string any = "a=http://127.0.0.1:1";
+  const Case c = GENERATE_COPY(values<Case>({
+      {{"--nonsense"}, "", "A=", "unknown option"},
+      {{"--provider", any}, "\n", "A=", "the prompt is empty"},
+      {{"--prompt", "\xFF"}, "", "A=", "the prompt is not UTF-8"},
+      {{"--provider", any + ",key_env=ASK_KEY", "--prompt", "x"},
+       "",
+       "A=",
+       "ASK_KEY, which should hold its key, is not set"},
+      {{"--provider", any + ",key_env=ASK_KEY", "--prompt", "x"}, "", "ASK_KEY=", "is empty"},
+  }));
+  const Ended ended = run_ask(c.arguments, c.input, c.environment);
+  CAPTURE(ended.err);
+  CHECK(ended.status == 2);
+  CHECK(is_complaint(ended.err));
+  CHECK(has(ended.err, c.says));
+  CHECK(ended.out.empty());
+}
+
+TEST_CASE("ask ends with 1 and one line where nobody answered", "[ask][program]") {
+  const std::vector<std::string> rest{"--prompt", "hello", "--attempts", "1", "--timeout", "0.1"};
+  const auto run = [&](const ask::Url& url) {
+    std::vector<std::string> arguments{"--provider", provider_at(url)};
+    arguments.insert(arguments.end(), rest.begin(), rest.end());
+    const Ended ended = run_ask(arguments);
+    CHECK(ended.status == 1);
+    CHECK(is_complaint(ended.err));
+    return ended.err;
+  };
+  SECTION("unreachable") {
+    const ClosedPort closed;
+    CHECK(run(closed.url()) == "ask: plan exhausted: it: cannot connect to " + closed.url().authority() + "\n");
+  }
+  SECTION("not JSON") {
+    const LoopbackProvider server(Reply{.body = "<html>\n</html>", .content_type = "text/html"});
+    CHECK(has(run(server.url()), "it: 200 the answer is not JSON but <html> </html>"));
+  }
+  SECTION("of another shape") {
+    const LoopbackProvider server(Reply{.body = "{}"});
+    CHECK(has(run(server.url()), "it: 200 the answer has no text"));
+  }
+  SECTION("silent") {
+    Reply reply;
+    reply.extent = Reply::nothing;
+    const LoopbackProvider server(reply);
+    CHECK(has(run(server.url()), "it: timed out: no complete answer"));
+  }
+}
+
+TEST_CASE("ask says so where its answer cannot be written", "[ask][program]") {
+  if (::access("/dev/full", W_OK) != 0) return;
+  const std::string command = shell_word(ASK_PROGRAM) + " >/dev/full 2>/dev/null";
+  const int status = std::system(command.c_str());
+  CHECK(WEXITSTATUS(status) == 1);
+}
+
+#endif  // ASK_PROGRAM
+
+#endif  // _WIN32

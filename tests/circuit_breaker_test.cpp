@@ -1,0 +1,915 @@
+#include <planb/circuit_breaker.hpp>
+
+#include "catch.hpp"
+
+#include <planb/cause.hpp>
+#include <planb/error_traits.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using planb::Admission;
+using planb::Cause;
+using planb::CauseKind;
+using planb::CircuitBreaker;
+using planb::CircuitBreakerOptions;
+using planb::CircuitState;
+using planb::Duration;
+using planb::Permit;
+using planb::ProviderError;
+using planb::TimePoint;
+
+constexpr TimePoint at(Duration since_start) { return TimePoint{since_start}; }
+constexpr TimePoint never = (TimePoint::max)();
+
+Cause failure(int status = 503) { return Cause::of(ProviderError(status, "unavailable")); }
+
+Cause of_kind(CauseKind kind) {
+  Cause cause = failure();
+  planb::detail::CauseAccess::set_kind(cause, kind);
+  return cause;
+}
+
+// One call through the breaker, at one moment. False: it was refused.
+bool fails(CircuitBreaker& breaker, TimePoint now, const Cause& cause = failure()) {
+  Admission admission = breaker.admit(now);
+  if (admission.permit) admission.permit->failed(cause, now);
+  return admission.permit.has_value();
+}
+bool succeeds(CircuitBreaker& breaker, TimePoint now) {
+  Admission admission = breaker.admit(now);
+  if (admission.permit) admission.permit->succeeded(now);
+  return admission.permit.has_value();
+}
+bool is_dropped(CircuitBreaker& breaker, TimePoint now) { return breaker.admit(now).permit.has_value(); }
+
+// A permit, where there must be one.
+Permit taken(CircuitBreaker& breaker, TimePoint now) {
+  Admission admission = breaker.admit(now);
+  REQUIRE(admission.permit);
+  return std::move(*admission.permit);
+}
+
+// When a refusal says that it opens; nothing where a permit was given (and dropped).
+std::optional<TimePoint> refusal(CircuitBreaker& breaker, TimePoint now) {
+  const Admission admission = breaker.admit(now);
+  if (admission.permit) return std::nullopt;
+  return admission.opens_at;
+}
+
+using Changes = std::vector<std::string>;
+
+std::string change(CircuitState from, CircuitState to, TimePoint when) {
+  return std::string(to_string(from)) + " to " + to_string(to) + " at " +
+         std::to_string(when.time_since_epoch() / 1s) + " s";
+}
+
+}  // namespace
+
+static_assert(TimePoint::clock::is_steady, "a change of the wall clock changes nothing");
+static_assert(!std::is_copy_constructible_v<CircuitBreaker> && !std::is_move_constructible_v<CircuitBreaker>);
+static_assert(noexcept(std::declval<const CircuitBreaker&>().state()));
+
+TEST_CASE("a breaker opens after so many failures in a row") {
+  CircuitBreaker breaker({.failures = 3, .open_for = 10s});
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(fails(breaker, at(1s)));
+  CHECK(fails(breaker, at(2s)));
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(fails(breaker, at(3s)));
+  CHECK(breaker.state() == CircuitState::open);
+}
+
+TEST_CASE("without options, five failures in a row open it for thirty seconds, and one probe decides") {
+  CircuitBreaker breaker;
+  for (int i = 0; i != 4; ++i) REQUIRE(fails(breaker, at(0s)));
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(fails(breaker, at(0s)));
+  CHECK(breaker.state() == CircuitState::open);
+  CHECK(refusal(breaker, at(30s) - 1ns) == at(30s));
+  CHECK(succeeds(breaker, at(30s)));
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("a success ends a row of failures") {
+  CircuitBreaker breaker({.failures = 2});
+  for (int i = 0; i != 10; ++i) {
+    REQUIRE(fails(breaker, at(i * 2s)));
+    REQUIRE(succeeds(breaker, at(i * 2s + 1s)));
+  }
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(fails(breaker, at(30s)));
+  CHECK(fails(breaker, at(31s)));
+  CHECK(breaker.state() == CircuitState::open);
+}
+
+TEST_CASE("an open breaker refuses at once, and says when it may be tried again") {
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s});
+  CHECK(breaker.opens_at(at(3s)) == at(3s));
+  REQUIRE(fails(breaker, at(5s)));
+  CHECK(refusal(breaker, at(5s)) == at(15s));
+  CHECK(refusal(breaker, at(14s)) == at(15s));
+  CHECK(breaker.opens_at(at(6s)) == at(15s));
+  CHECK(breaker.opens_at(at(20s)) == at(20s));
+}
+
+TEST_CASE("asking for the state or the opening time changes nothing") {
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s});
+  REQUIRE(fails(breaker, at(0s)));
+  CHECK(breaker.state(at(9s)) == CircuitState::open);
+  CHECK(breaker.state(at(10s)) == CircuitState::half_open);
+  CHECK(breaker.opens_at(at(10s)) == at(10s));
+  CHECK(breaker.state() == CircuitState::open);  // until somebody asks for a permit
+  const Permit probe = taken(breaker, at(10s));
+  CHECK(breaker.state() == CircuitState::half_open);
+  CHECK(breaker.state(at(10s)) == CircuitState::half_open);
+}
+
+// --- Ratio over a window ----------------------------------------------------------------------------------------------
+
+TEST_CASE("a ratio opens nothing below its minimum volume", "[field-42]") {
+  CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_volume = 4});
+  CHECK(fails(breaker, at(1s)));  // one out of one
+  CHECK(fails(breaker, at(2s)));
+  CHECK(fails(breaker, at(3s)));
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(fails(breaker, at(4s)));
+  CHECK(breaker.state() == CircuitState::open);
+}
+
+TEST_CASE("a ratio is reached exactly, not nearly", "[field-42]") {
+  struct Case {
+    double ratio;
+    int successes;
+    int failures;  // the last of which opens it
+  };
+  const Case cases[] = {{0.5, 5, 5}, {0.07, 93, 7}, {0.1, 9, 1}, {0.7, 3, 7}, {1.0 / 3, 20, 10}, {0.29, 71, 29}};
+  for (const Case& c : cases) {
+    CAPTURE(c.ratio, c.successes, c.failures);
+    CircuitBreaker breaker({.failure_ratio = c.ratio, .minimum_volume = c.successes + c.failures});
+    for (int i = 0; i != c.successes; ++i) REQUIRE(succeeds(breaker, at(1s)));
+    for (int i = 1; i != c.failures; ++i) REQUIRE(fails(breaker, at(1s)));
+    CHECK(breaker.state() == CircuitState::closed);
+    CHECK(fails(breaker, at(1s)));
+    CHECK(breaker.state() == CircuitState::open);
+  }
+}
+
+TEST_CASE("a ratio of one is reached where nothing succeeds, and not where one call does") {
+  CircuitBreaker breaker({.failure_ratio = 1.0, .minimum_volume = 3});
+  CHECK(succeeds(breaker, at(0s)));
+  for (int i = 0; i != 100; ++i) REQUIRE(fails(breaker, at(1s)));
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("a ratio looks back over its window and no further") {
+  CircuitBreaker breaker({.failure_ratio = 0.5, .window = 10s, .minimum_volume = 4});
+
+  SECTION("failures that are older do not count") {
+    for (int i = 0; i != 3; ++i) REQUIRE(fails(breaker, at(0s)));
+    CHECK(fails(breaker, at(10s)));
+    CHECK(breaker.state() == CircuitState::closed);
+    for (int i = 0; i != 2; ++i) REQUIRE(fails(breaker, at(11s)));
+    CHECK(breaker.state() == CircuitState::closed);
+    CHECK(fails(breaker, at(12s)));
+    CHECK(breaker.state() == CircuitState::open);
+  }
+  SECTION("those within nine tenths of it do") {
+    for (int i = 0; i != 3; ++i) REQUIRE(fails(breaker, at(0s)));
+    CHECK(fails(breaker, at(9s)));
+    CHECK(breaker.state() == CircuitState::open);
+  }
+  SECTION("successes that are older do not count either") {
+    for (int i = 0; i != 100; ++i) REQUIRE(succeeds(breaker, at(0s)));
+    for (int i = 0; i != 3; ++i) REQUIRE(fails(breaker, at(9s)));
+    CHECK(breaker.state() == CircuitState::closed);
+    CHECK(fails(breaker, at(10s)));
+    CHECK(breaker.state() == CircuitState::open);
+  }
+  SECTION("nor does what was there whole windows ago") {
+    for (int i = 0; i != 3; ++i) REQUIRE(fails(breaker, at(0s)));
+    CHECK(fails(breaker, at(100s)));
+    CHECK(fails(breaker, at(1'000'000s)));
+    CHECK(breaker.state() == CircuitState::closed);
+  }
+}
+
+TEST_CASE("a steady mixture below the ratio never opens the breaker, one above it does") {
+  CircuitBreaker breaker({.failure_ratio = 0.5, .window = 10s, .minimum_volume = 10});
+  TimePoint now = at(-1h);  // also before the clock's epoch
+  for (int i = 0; i != 1'000; ++i, now += 100ms) {
+    REQUIRE(succeeds(breaker, now));
+    REQUIRE((i % 2 == 0 ? fails(breaker, now) : succeeds(breaker, now)));  // one in four
+  }
+  CHECK(breaker.state() == CircuitState::closed);
+  int passed = 0;
+  for (; passed != 200 && breaker.state() == CircuitState::closed; ++passed, now += 100ms) {
+    REQUIRE(fails(breaker, now));
+  }
+  CHECK(passed > 20);   // what had succeeded was not forgotten
+  CHECK(passed < 100);  // nor remembered for ever
+}
+
+TEST_CASE("a failure that comes late, with an earlier time, counts where the window still reaches it") {
+  CircuitBreaker breaker({.failure_ratio = 1.0, .window = 10s, .minimum_volume = 3});
+  CHECK(fails(breaker, at(20s)));
+  CHECK(fails(breaker, at(5s)));  // out of the window: not counted
+  CHECK(fails(breaker, at(18s)));
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(fails(breaker, at(20s)));
+  CHECK(breaker.state() == CircuitState::open);
+}
+
+TEST_CASE("a row of failures and a ratio may be given together: whichever comes first") {
+  const CircuitBreakerOptions options{.failures = 5, .failure_ratio = 0.5, .minimum_volume = 8};
+  CircuitBreaker by_row(options);
+  for (int i = 0; i != 3; ++i) REQUIRE(fails(by_row, at(1s)));
+  CHECK(by_row.state() == CircuitState::closed);
+  for (int i = 0; i != 2; ++i) REQUIRE(fails(by_row, at(1s)));
+  CHECK(by_row.state() == CircuitState::open);
+
+  CircuitBreaker by_ratio(options);
+  for (int i = 0; i != 4; ++i) {
+    REQUIRE(succeeds(by_ratio, at(1s)));
+    REQUIRE(fails(by_ratio, at(1s)));
+  }
+  CHECK(by_ratio.state() == CircuitState::open);
+}
+
+TEST_CASE("with a ratio alone, no row of failures opens it") {
+  CircuitBreaker breaker({.failure_ratio = 0.9, .minimum_volume = 100});
+  for (int i = 0; i != 50; ++i) REQUIRE(fails(breaker, at(1s)));
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("a window begins afresh when the breaker has closed") {
+  CircuitBreaker breaker({.failure_ratio = 0.5, .window = 1h, .minimum_volume = 4, .open_for = 1s});
+  for (int i = 0; i != 4; ++i) REQUIRE(fails(breaker, at(0s)));
+  REQUIRE(breaker.state() == CircuitState::open);
+  CHECK(succeeds(breaker, at(1s)));
+  for (int i = 0; i != 3; ++i) REQUIRE(fails(breaker, at(2s)));
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+// --- Half-open --------------------------------------------------------------------------------------------------------
+
+TEST_CASE("half-open, exactly so many calls pass at once", "[field-41]") {
+  const int probes = GENERATE(1, 2, 5);
+  CAPTURE(probes);
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = probes});
+  REQUIRE(fails(breaker, at(0s)));
+  std::vector<Permit> out;
+  for (int i = 0; i != 20; ++i) {
+    Admission admission = breaker.admit(at(10s));
+    if (admission.permit) out.push_back(std::move(*admission.permit));
+  }
+  CHECK(out.size() == static_cast<std::size_t>(probes));
+  CHECK(refusal(breaker, at(11s)) == at(11s));  // any of them may end at any time
+  CHECK(breaker.opens_at(at(11s)) == at(11s));
+}
+
+TEST_CASE("half-open, it closes when all probes have succeeded, and lets no more through until then", "[field-41]") {
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = 3});
+  REQUIRE(fails(breaker, at(0s)));
+  Permit first = taken(breaker, at(10s));
+  Permit second = taken(breaker, at(10s));
+  first.succeeded(at(11s));
+  second.succeeded(at(11s));
+  CHECK(breaker.state() == CircuitState::half_open);
+  Permit third = taken(breaker, at(12s));
+  CHECK(refusal(breaker, at(12s)));  // three in all: two that have succeeded, and one that is out
+  third.succeeded(at(13s));
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK_FALSE(refusal(breaker, at(13s)));
+}
+
+TEST_CASE("half-open, one counted failure opens it again for the next period") {
+  std::vector<int> asked;
+  CircuitBreaker breaker({.failures = 1,
+                          .open_for =
+                              [&asked](int openings) {
+                                asked.push_back(openings);
+                                return openings * 10s;
+                              },
+                          .probes = 2});
+  REQUIRE(fails(breaker, at(0s)));
+  CHECK(breaker.opens_at(at(0s)) == at(10s));
+  Permit good = taken(breaker, at(10s));
+  Permit bad = taken(breaker, at(10s));
+  good.succeeded(at(11s));
+  bad.failed(failure(), at(12s));
+  CHECK(breaker.state() == CircuitState::open);
+  CHECK(breaker.opens_at(at(12s)) == at(32s));
+  CHECK(fails(breaker, at(32s)));
+  CHECK(breaker.opens_at(at(32s)) == at(62s));
+  CHECK(asked == std::vector{1, 2, 3});
+
+  SECTION("the count begins again once it has closed") {
+    CHECK(succeeds(breaker, at(62s)));
+    CHECK(succeeds(breaker, at(62s)));
+    REQUIRE(breaker.state() == CircuitState::closed);
+    CHECK(fails(breaker, at(100s)));
+    CHECK(breaker.opens_at(at(100s)) == at(110s));
+  }
+}
+
+TEST_CASE("an open period may be a duration of any unit, or come from a function; a negative one is none") {
+  using Minutes = std::chrono::duration<double, std::ratio<60>>;
+  CircuitBreaker fraction({.failures = 1, .open_for = Minutes(0.5)});
+  REQUIRE(fails(fraction, at(0s)));
+  CHECK(fraction.opens_at(at(0s)) == at(30s));
+
+  CircuitBreaker endless({.failures = 1, .open_for = Minutes(std::numeric_limits<double>::infinity())});
+  REQUIRE(fails(endless, at(5s)));
+  CHECK(endless.opens_at(at(5s)) == never);
+
+  CircuitBreaker negative({.failures = 1, .open_for = [](int) { return -5s; }});
+  REQUIRE(fails(negative, at(5s)));
+  CHECK(negative.opens_at(at(5s)) == at(5s));
+  CHECK(negative.state(at(5s)) == CircuitState::half_open);
+}
+
+TEST_CASE("an open period's function that throws leaves the breaker as it was") {
+  bool broken = true;
+  CircuitBreaker breaker({.failures = 1, .open_for = [&broken](int) {
+                            if (broken) throw std::runtime_error("no period");
+                            return 10s;
+                          }});
+  CHECK_THROWS_AS(fails(breaker, at(0s)), std::runtime_error);
+  CHECK(breaker.state() == CircuitState::closed);
+  broken = false;
+  CHECK(fails(breaker, at(0s)));
+  CHECK(breaker.state() == CircuitState::open);
+  broken = true;
+  CHECK_THROWS_AS(fails(breaker, at(10s)), std::runtime_error);
+  CHECK(breaker.state() == CircuitState::half_open);
+  broken = false;
+  CHECK(succeeds(breaker, at(11s)));  // the probe's place was given back
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+// --- What counts ------------------------------------------------------------------------------------------------------
+
+TEST_CASE("errors, timeouts and refused values count; interruptions and defects do not", "[field-12]") {
+  struct Case {
+    CauseKind kind;
+    bool counts;
+  };
+  const Case cases[] = {{CauseKind::error, true},
+                        {CauseKind::timeout, true},
+                        {CauseKind::rejected, true},
+                        {CauseKind::interrupted, false},
+                        {CauseKind::defect, false}};
+  const bool with_predicate = GENERATE(false, true);
+  for (const Case& c : cases) {
+    CAPTURE(static_cast<int>(c.kind), with_predicate);
+    CircuitBreakerOptions options{.failures = 1};
+    if (with_predicate) options.counts = [](const Cause&) { return true; };
+    CircuitBreaker breaker(options);
+    CHECK(fails(breaker, at(0s), of_kind(c.kind)));
+    CHECK((breaker.state() == CircuitState::open) == c.counts);
+  }
+}
+
+TEST_CASE("which failures count is a predicate, in every form that a plan takes") {
+  const auto opened_by = [](planb::detail::ErrorPredicate counts, const Cause& cause) {
+    CircuitBreaker breaker({.failures = 1, .counts = std::move(counts)});
+    REQUIRE(fails(breaker, at(0s), cause));
+    return breaker.state() == CircuitState::open;
+  };
+  struct Local {
+    bool outage;
+  };
+  const auto by_cause = [](const Cause& cause) { return cause.status().value_or(0) >= 500; };
+  const auto by_type = [](const ProviderError& error) { return error.status >= 500; };
+  CHECK(opened_by(by_cause, failure(503)));
+  CHECK_FALSE(opened_by(by_cause, failure(400)));
+  CHECK(opened_by(by_type, failure(503)));
+  CHECK_FALSE(opened_by(by_type, failure(400)));
+  CHECK_FALSE(opened_by(by_type, Cause::of(Local{true})));
+  CHECK(opened_by(&Local::outage, Cause::of(Local{true})));
+  CHECK_FALSE(opened_by(&Local::outage, Cause::of(Local{false})));
+}
+
+TEST_CASE("a failure that does not count is neutral: it neither ends a row nor adds to a ratio") {
+  const auto outages = [](const Cause& cause) { return cause.status().value_or(0) >= 500; };
+  CircuitBreaker row({.failures = 2, .counts = outages});
+  CHECK(fails(row, at(0s), failure(503)));
+  CHECK(fails(row, at(0s), failure(400)));
+  CHECK(fails(row, at(0s), failure(503)));
+  CHECK(row.state() == CircuitState::open);
+
+  CircuitBreaker ratio({.failure_ratio = 1.0, .minimum_volume = 2, .counts = outages});
+  CHECK(fails(ratio, at(0s), failure(503)));
+  for (int i = 0; i != 10; ++i) REQUIRE(fails(ratio, at(0s), failure(400)));
+  CHECK(ratio.state() == CircuitState::closed);
+  CHECK(fails(ratio, at(0s), failure(503)));
+  CHECK(ratio.state() == CircuitState::open);
+}
+
+TEST_CASE("a probe that ends neutral gives its place back, and decides nothing", "[field-12]") {
+  CircuitBreaker breaker({.failures = 1,
+                          .open_for = 10s,
+                          .counts = [](const Cause& cause) { return cause.status().value_or(0) >= 500; }});
+  REQUIRE(fails(breaker, at(0s)));
+  for (int i = 0; i != 3; ++i) {
+    CHECK(is_dropped(breaker, at(10s)));
+    CHECK(breaker.state() == CircuitState::half_open);
+    CHECK(fails(breaker, at(10s), failure(400)));
+    CHECK(fails(breaker, at(10s), of_kind(CauseKind::interrupted)));
+    CHECK(fails(breaker, at(10s), of_kind(CauseKind::defect)));
+    CHECK(breaker.state() == CircuitState::half_open);
+  }
+  CHECK(succeeds(breaker, at(10s)));
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("a predicate that throws: the exception goes on, and the probe's place is given back") {
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .counts = [](const ProviderError& error) {
+                            if (error.status == 418) throw std::logic_error("no idea");
+                            return true;
+                          }});
+  CHECK_THROWS_AS(fails(breaker, at(0s), failure(418)), std::logic_error);
+  CHECK(breaker.state() == CircuitState::closed);
+  REQUIRE(fails(breaker, at(0s)));
+  for (int i = 0; i != 3; ++i) CHECK_THROWS_AS(fails(breaker, at(10s), failure(418)), std::logic_error);
+  CHECK(breaker.state() == CircuitState::half_open);
+  CHECK(succeeds(breaker, at(10s)));
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("a predicate may use the breaker") {
+  CircuitBreaker* self = nullptr;
+  CircuitBreaker breaker(
+      {.failures = 1, .counts = [&self](const Cause&) { return self->state(at(0s)) == CircuitState::closed; }});
+  self = &breaker;
+  CHECK(fails(breaker, at(0s)));
+  CHECK(breaker.state() == CircuitState::open);
+}
+
+// --- Generations ------------------------------------------------------------------------------------------------------
+
+TEST_CASE("a result of an earlier generation changes nothing", "[field-45]") {
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s});
+
+  SECTION("a failure of a call from before it opened") {
+    Permit late = taken(breaker, at(0s));
+    Permit later = taken(breaker, at(0s));
+    REQUIRE(fails(breaker, at(1s)));
+    late.failed(failure(), at(5s));
+    CHECK(breaker.opens_at(at(5s)) == at(11s));  // not longer
+    Permit probe = taken(breaker, at(11s));
+    later.failed(failure(), at(12s));
+    CHECK(breaker.state() == CircuitState::half_open);
+    probe.succeeded(at(13s));
+    CHECK(breaker.state() == CircuitState::closed);
+  }
+  SECTION("a success of a call from before it opened") {
+    Permit late = taken(breaker, at(0s));
+    Permit later = taken(breaker, at(0s));
+    REQUIRE(fails(breaker, at(1s)));
+    late.succeeded(at(2s));
+    CHECK(breaker.state() == CircuitState::open);
+    const Permit probe = taken(breaker, at(11s));
+    later.succeeded(at(12s));
+    CHECK(breaker.state() == CircuitState::half_open);
+  }
+  SECTION("a permit that is dropped does not make room for another probe") {
+    std::optional<Permit> late = taken(breaker, at(0s));
+    REQUIRE(fails(breaker, at(1s)));
+    const Permit probe = taken(breaker, at(11s));
+    late.reset();
+    CHECK(refusal(breaker, at(11s)));
+  }
+  SECTION("a call from before it closed again ends no row and adds to none") {
+    CircuitBreaker two({.failures = 2, .open_for = 10s});
+    Permit failing = taken(two, at(0s));
+    Permit good = taken(two, at(0s));
+    REQUIRE(fails(two, at(0s)));
+    REQUIRE(fails(two, at(0s)));
+    REQUIRE(succeeds(two, at(10s)));
+    REQUIRE(two.state() == CircuitState::closed);
+    failing.failed(failure(), at(11s));
+    CHECK(fails(two, at(12s)));
+    CHECK(two.state() == CircuitState::closed);
+    good.succeeded(at(13s));
+    CHECK(fails(two, at(14s)));
+    CHECK(two.state() == CircuitState::open);
+  }
+  SECTION("a call from before it closed again adds to no ratio") {
+    CircuitBreaker ratio({.failure_ratio = 1.0, .window = 1h, .minimum_volume = 2, .open_for = 10s});
+    Permit good = taken(ratio, at(0s));
+    REQUIRE(fails(ratio, at(0s)));
+    REQUIRE(fails(ratio, at(0s)));
+    REQUIRE(succeeds(ratio, at(10s)));
+    good.succeeded(at(11s));
+    CHECK(fails(ratio, at(12s)));
+    CHECK(fails(ratio, at(12s)));
+    CHECK(ratio.state() == CircuitState::open);
+  }
+}
+
+TEST_CASE("a probe of an earlier half-open changes nothing in a later one", "[field-45]") {
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = 3});
+  REQUIRE(fails(breaker, at(0s)));
+  Permit bad = taken(breaker, at(10s));
+  Permit slow_good = taken(breaker, at(10s));
+  Permit slow_bad = taken(breaker, at(10s));
+  bad.failed(failure(), at(11s));
+  REQUIRE(breaker.opens_at(at(11s)) == at(21s));
+  Permit first = taken(breaker, at(21s));
+  slow_good.succeeded(at(21s));
+  slow_bad.failed(failure(), at(21s));
+  CHECK(breaker.state() == CircuitState::half_open);
+  Permit second = taken(breaker, at(21s));
+  Permit third = taken(breaker, at(21s));
+  CHECK(refusal(breaker, at(21s)));
+  first.succeeded(at(22s));
+  second.succeeded(at(22s));
+  CHECK(breaker.state() == CircuitState::half_open);
+  third.succeeded(at(22s));
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("a call from before a reset, or before it was forced open, changes nothing", "[field-45]") {
+  CircuitBreaker breaker({.failures = 1});
+  Permit before_reset = taken(breaker, at(0s));
+  breaker.reset();
+  before_reset.failed(failure(), at(1s));
+  CHECK(breaker.state() == CircuitState::closed);
+  Permit before_force = taken(breaker, at(2s));
+  breaker.force_open(at(10s));
+  const Permit probe = taken(breaker, at(10s));
+  before_force.failed(failure(), at(11s));
+  CHECK(breaker.state() == CircuitState::half_open);
+}
+
+// --- Time -------------------------------------------------------------------------------------------------------------
+
+TEST_CASE("a breaker knows only the times that it is handed", "[field-46]") {
+  CircuitBreaker breaker({.failures = 1, .open_for = 1ns});
+  REQUIRE(fails(breaker, at(5s)));
+  for (int i = 0; i != 1'000; ++i) REQUIRE(refusal(breaker, at(5s)) == at(5s) + 1ns);  // real time has passed since
+  CHECK(refusal(breaker, at(1s)) == at(5s) + 1ns);  // threads do not come in the order in which they read the clock
+  CHECK_FALSE(refusal(breaker, at(5s) + 1ns));
+}
+
+TEST_CASE("a later, longer open period is not cut short by an earlier expiry", "[field-48]") {
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s});
+  REQUIRE(fails(breaker, at(0s)));
+
+  SECTION("forced open beyond it") {
+    breaker.force_open(at(60s));
+    CHECK(refusal(breaker, at(10s)) == at(60s));
+    CHECK(refusal(breaker, at(59s)) == at(60s));
+    CHECK_FALSE(refusal(breaker, at(60s)));
+  }
+  SECTION("a shorter one does not shorten it") {
+    breaker.force_open(at(60s));
+    breaker.force_open(at(20s));
+    CHECK(refusal(breaker, at(20s)) == at(60s));
+    breaker.force_open();
+    breaker.force_open(at(20s));
+    CHECK(refusal(breaker, at(1h)) == never);
+  }
+  SECTION("opened again after a reset: the first expiry means nothing") {
+    breaker.reset();
+    REQUIRE(fails(breaker, at(8s)));
+    CHECK(refusal(breaker, at(10s)) == at(18s));
+    CHECK(refusal(breaker, at(17s)) == at(18s));
+  }
+  SECTION("a period that was forced ends with a reset: the next one is as long as it should be") {
+    breaker.force_open(at(1h));
+    breaker.reset();
+    REQUIRE(fails(breaker, at(20s)));
+    CHECK(refusal(breaker, at(20s)) == at(30s));
+    breaker.reset();
+    breaker.force_open(at(25s));
+    CHECK(refusal(breaker, at(20s)) == at(25s));
+  }
+}
+
+TEST_CASE("a provider's wait hint makes the open period longer, never shorter") {
+  const auto opens_at = [](CircuitBreakerOptions options, std::optional<Duration> hint) {
+    options.failures = 1;
+    options.open_for = 10s;
+    CircuitBreaker breaker(options);
+    REQUIRE(fails(breaker, at(0s), Cause::of(ProviderError(429, "slow down", "", hint))));
+    return breaker.opens_at(at(0s));
+  };
+  CHECK(opens_at({}, std::nullopt) == at(10s));
+  CHECK(opens_at({}, 3s) == at(10s));
+  CHECK(opens_at({}, 90s) == at(90s));
+  CHECK(opens_at({}, 24h) == at(1h));  // a provider that talks nonsense is not lost for good
+  CHECK(opens_at({.longest_hint = 48h}, 24h) == at(24h));
+  CHECK(opens_at({.longest_hint = 0s}, 24h) == at(10s));
+  CHECK(opens_at({.honour_retry_after = false}, 90s) == at(10s));
+  CHECK(opens_at({.longest_hint = (Duration::max)()}, (Duration::max)()) == never);
+}
+
+TEST_CASE("the hint that counts is that of the failure which opens it") {
+  CircuitBreaker breaker({.failures = 2, .open_for = 10s});
+  REQUIRE(fails(breaker, at(0s), Cause::of(ProviderError(429, "", "", 50s))));
+  REQUIRE(fails(breaker, at(1s), failure(503)));
+  CHECK(breaker.opens_at(at(1s)) == at(11s));
+  REQUIRE(fails(breaker, at(11s), Cause::of(ProviderError(429, "", "", 50s))));
+  CHECK(breaker.opens_at(at(11s)) == at(61s));
+}
+
+// --- By hand ----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("a breaker can be forced open until a time, or until it is reset") {
+  CircuitBreaker breaker({.failures = 3});
+  breaker.force_open(at(60s));
+  CHECK(breaker.state() == CircuitState::open);
+  CHECK(refusal(breaker, at(0s)) == at(60s));
+  CHECK(succeeds(breaker, at(60s)));
+  CHECK(breaker.state() == CircuitState::closed);
+
+  breaker.force_open();
+  CHECK(breaker.opens_at(at(1h)) == never);
+  CHECK(breaker.state(at(24h * 365)) == CircuitState::open);
+  breaker.reset();
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(succeeds(breaker, at(1h)));
+}
+
+TEST_CASE("reset makes a breaker as if new, from every state") {
+  CircuitBreaker breaker({.failures = 2, .open_for = [](int openings) { return openings * 10s; }});
+  REQUIRE(fails(breaker, at(0s)));
+  breaker.reset();
+  CHECK(fails(breaker, at(0s)));  // the row began again
+  CHECK(breaker.state() == CircuitState::closed);
+  REQUIRE(fails(breaker, at(0s)));
+  REQUIRE(fails(breaker, at(10s)));
+  REQUIRE(breaker.opens_at(at(10s)) == at(30s));
+  const Permit probe = taken(breaker, at(30s));
+  breaker.reset();
+  CHECK(breaker.state() == CircuitState::closed);
+  REQUIRE(fails(breaker, at(40s)));
+  REQUIRE(fails(breaker, at(40s)));
+  CHECK(breaker.opens_at(at(40s)) == at(50s));  // the first opening again
+}
+
+// --- The hook ---------------------------------------------------------------------------------------------------------
+
+TEST_CASE("a hook is told of each change of state, in order", "[field-47]") {
+  Changes changes;
+  CircuitBreaker breaker({.failures = 1,
+                          .open_for = 10s,
+                          .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
+                            changes.push_back(change(from, to, when));
+                          }});
+  succeeds(breaker, at(1s));
+  fails(breaker, at(2s));
+  refusal(breaker, at(3s));
+  fails(breaker, at(12s));
+  succeeds(breaker, at(22s));
+  breaker.force_open(std::nullopt, at(30s));
+  breaker.force_open(std::nullopt, at(31s));
+  breaker.reset(at(40s));
+  breaker.reset(at(50s));
+  breaker.force_open();
+  CHECK(changes == Changes{"closed to open at 2 s", "open to half-open at 12 s", "half-open to open at 12 s",
+                           "open to half-open at 22 s", "half-open to closed at 22 s", "closed to open at 30 s",
+                           "open to closed at 40 s", "closed to open at 50 s"});
+}
+
+TEST_CASE("a hook may use the breaker, and what it causes is told after what it was called for", "[field-47]") {
+  Changes changes;
+  CircuitBreaker* self = nullptr;
+  bool meddle = true;
+  CircuitBreaker breaker({.failures = 1, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
+                            if (std::exchange(meddle, false)) {
+                              CHECK(self->state() == CircuitState::open);
+                              CHECK(refusal(*self, when) == when + 30s);
+                              self->reset(when + 1s);
+                              CHECK(succeeds(*self, when + 1s));
+                              CHECK(fails(*self, when + 2s));
+                            }
+                            changes.push_back(change(from, to, when));
+                          }});
+  self = &breaker;
+  fails(breaker, at(1s));
+  CHECK(changes == Changes{"closed to open at 1 s", "open to closed at 2 s", "closed to open at 3 s"});
+}
+
+TEST_CASE("what a hook throws is dropped, and the next change is told", "[field-47]") {
+  int calls = 0;
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .on_change = [&](CircuitState, CircuitState, TimePoint) {
+                            if (++calls == 1) throw std::runtime_error("hook");
+                            throw 42;
+                          }});
+  CHECK_NOTHROW(fails(breaker, at(0s)));
+  CHECK(breaker.state() == CircuitState::open);
+  CHECK_NOTHROW(succeeds(breaker, at(10s)));
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK_NOTHROW(breaker.force_open());
+  CHECK(calls == 4);
+}
+
+TEST_CASE("a hook may be a mutable lambda, or be referred to") {
+  struct Counter {
+    int calls = 0;
+    void operator()(CircuitState, CircuitState, TimePoint) { ++calls; }
+  } counter;
+  CircuitBreaker referring({.on_change = std::ref(counter)});
+  referring.force_open();
+  referring.reset();
+  CHECK(counter.calls == 2);
+
+  int last = 0;
+  CircuitBreaker counting(
+      {.on_change = [&last, calls = 0](CircuitState, CircuitState, TimePoint) mutable { last = ++calls; }});
+  counting.force_open();
+  counting.reset();
+  counting.force_open();
+  CHECK(last == 3);
+}
+
+TEST_CASE("states have names") {
+  CHECK(std::string(to_string(CircuitState::closed)) == "closed");
+  CHECK(std::string(to_string(CircuitState::open)) == "open");
+  CHECK(std::string(to_string(CircuitState::half_open)) == "half-open");
+}
+
+// --- Options ----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("options that make no sense are refused, by name and with a remedy") {
+  struct Case {
+    CircuitBreakerOptions options;
+    std::vector<std::string> says;
+  };
+  const Case cases[] = {
+      {{.failures = 0}, {"`failures` is 0", "1 or more"}},
+      {{.failures = -3}, {"`failures` is -3"}},
+      {{.failure_ratio = 0.0}, {"`failure_ratio`", "above 0 and at most 1"}},
+      {{.failure_ratio = -0.5}, {"`failure_ratio`"}},
+      {{.failure_ratio = 1.5}, {"`failure_ratio`"}},
+      {{.failure_ratio = 50}, {"`failure_ratio`"}},
+      {{.failure_ratio = std::numeric_limits<double>::quiet_NaN()}, {"`failure_ratio`"}},
+      {{.failure_ratio = 0.5, .window = 0s}, {"`window`", "above zero"}},
+      {{.failure_ratio = 0.5, .window = -1s}, {"`window`"}},
+      {{.failure_ratio = 0.5, .minimum_volume = 0}, {"`minimum_volume` is 0", "1 or more"}},
+      {{.open_for = 0s}, {"`open_for`", "above zero"}},
+      {{.open_for = -1s}, {"`open_for`"}},
+      {{.open_for = std::chrono::duration<double>(std::numeric_limits<double>::quiet_NaN())}, {"`open_for`"}},
+      {{.probes = 0}, {"`probes` is 0", "1 or more"}},
+      {{.longest_hint = -1s}, {"`longest_hint`", "honour_retry_after"}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.says.front());
+    try {
+      const CircuitBreaker breaker(c.options);
+      FAIL_CHECK("accepted");
+    } catch (const std::invalid_argument& refused) {
+      CHECK_THAT(refused.what(), ContainsSubstring("circuit breaker"));
+      for (const std::string& text : c.says) CHECK_THAT(refused.what(), ContainsSubstring(text));
+    }
+  }
+  CHECK_THROWS_AS(planb::circuit_breaker({.probes = 0}), std::invalid_argument);
+}
+
+TEST_CASE("the narrowest window works") {
+  CircuitBreaker breaker({.failure_ratio = 1.0, .window = 1ns, .minimum_volume = 2});
+  CHECK(fails(breaker, at(1s)));
+  CHECK(fails(breaker, at(1s)));
+  CHECK(breaker.state() == CircuitState::open);
+}
+
+TEST_CASE("a window of any length works at any time") {
+  for (const TimePoint now : {(TimePoint::min)(), at(-1ns), at(0ns), at(1ns), (TimePoint::max)()}) {
+    for (const Duration window : {Duration(1), Duration(9), Duration(1min), (Duration::max)()}) {
+      CAPTURE(now.time_since_epoch().count(), window.count());
+      CircuitBreaker breaker({.failure_ratio = 0.5, .window = window, .minimum_volume = 4});
+      REQUIRE(succeeds(breaker, now));
+      REQUIRE(succeeds(breaker, now));
+      REQUIRE(fails(breaker, now));
+      CHECK(breaker.state() == CircuitState::closed);
+      REQUIRE(fails(breaker, now));
+      CHECK(breaker.state() == CircuitState::open);
+    }
+  }
+}
+
+// --- Threads ----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("many threads arrive when it becomes half-open: no more probes than permitted", "[field-41]") {
+  constexpr int threads = 8;
+  for (int round = 0; round != 50; ++round) {
+    CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = 2});
+    REQUIRE(fails(breaker, at(0s)));
+    std::atomic<int> ready{0};
+    std::atomic<int> probes{0};
+    std::vector<std::vector<Permit>> out(threads);
+    std::vector<std::thread> pool;
+    for (int i = 0; i != threads; ++i) {
+      pool.emplace_back([&, i] {
+        ++ready;
+        while (ready != threads) std::this_thread::yield();
+        if (Admission admission = breaker.admit(at(10s)); admission.permit) {
+          ++probes;
+          out[static_cast<std::size_t>(i)].push_back(std::move(*admission.permit));
+        }
+      });
+    }
+    for (std::thread& thread : pool) thread.join();
+    REQUIRE(probes == 2);
+  }
+}
+
+TEST_CASE("threads that share a breaker in every state: probes stay bounded, changes come in order") {
+  const bool ratio = GENERATE(false, true);
+  constexpr int probes = 2;
+  std::atomic<int> now_ms{0};
+  std::atomic<int> telling{0};
+  std::atomic<bool> overlapped{false};
+  std::vector<std::pair<CircuitState, CircuitState>> changes;  // safe, if hooks really come one at a time
+  CircuitBreakerOptions options{.open_for = 3ms, .probes = probes};
+  if (ratio) {
+    options.failure_ratio = 0.5;
+    options.window = 20ms;
+    options.minimum_volume = 4;
+  } else {
+    options.failures = 2;
+  }
+  options.on_change = [&](CircuitState from, CircuitState to, TimePoint) {
+    if (telling++ != 0) overlapped = true;
+    changes.emplace_back(from, to);
+    --telling;
+  };
+  CircuitBreaker breaker(options);
+  std::vector<std::thread> pool;
+  for (unsigned thread = 0; thread != 4; ++thread) {
+    pool.emplace_back([&, thread] {
+      unsigned random = thread * 2654435761U + 1;
+      for (int i = 0; i != 3'000; ++i) {
+        random = random * 1664525U + 1013904223U;
+        const TimePoint now = at(std::chrono::milliseconds(now_ms += (random >> 8U) % 4 == 0 ? 1 : 0));
+        const unsigned action = (random >> 16U) % 100;
+        if (action == 0) {
+          breaker.reset(now);
+        } else if (action == 1) {
+          breaker.force_open(now + 2ms, now);
+        } else if (Admission admission = breaker.admit(now); admission.permit) {
+          if ((random >> 12U) % 3 == 0) std::this_thread::yield();
+          if (action < 50) {
+            admission.permit->failed(failure(), now);
+          } else if (action < 90) {
+            admission.permit->succeeded(now);
+          }
+        }
+        static_cast<void>(breaker.opens_at(now));
+        static_cast<void>(breaker.state());
+      }
+    });
+  }
+  for (std::thread& thread : pool) thread.join();
+  CHECK_FALSE(overlapped);
+  CHECK(changes.size() > 10);
+  CircuitState state = CircuitState::closed;
+  bool chained = true;
+  for (const auto& [from, to] : changes) {
+    chained = chained && from == state && to != from;
+    state = to;
+  }
+  CHECK(chained);
+  CHECK(state == breaker.state());
+
+  // Whatever happened: no probe's place was lost.
+  breaker.force_open(at(1h));
+  for (int i = 0; i != probes; ++i) CHECK(succeeds(breaker, at(1h)));
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("successes that many threads count at once are all in the ratio") {
+  constexpr int threads = 4;
+  constexpr int each = 2'000;
+  CircuitBreaker breaker({.failure_ratio = 0.5, .window = 10s, .minimum_volume = threads * each});
+  std::vector<std::thread> pool;
+  for (int i = 0; i != threads; ++i) {
+    pool.emplace_back([&] {
+      for (int n = 0; n != each; ++n) succeeds(breaker, at(1s));
+    });
+  }
+  for (std::thread& thread : pool) thread.join();
+  for (int n = 1; n != threads * each; ++n) REQUIRE(fails(breaker, at(1s)));
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(fails(breaker, at(1s)));
+  CHECK(breaker.state() == CircuitState::open);
+}

@@ -1,0 +1,817 @@
+#include <planb/classify.hpp>
+
+#include <planb/accepting.hpp>
+#include <planb/plan.hpp>
+#include <planb/run.hpp>
+#include <planb/testing.hpp>
+
+#include "catch.hpp"
+
+#include <chrono>
+#include <cerrno>
+#include <filesystem>
+#include <future>
+#include <ios>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+template <>
+struct Catch::StringMaker<planb::Verdict> {
+  static std::string convert(planb::Verdict verdict) {
+    const char* const names[] = {"retry", "next_step", "next_guarded", "abort"};
+    return std::string(names[static_cast<int>(verdict.action)]) + (verdict.alert ? " (alert)" : "");
+  }
+};
+
+namespace {
+
+using namespace std::chrono_literals;
+using planb::Action;
+using planb::Cause;
+using planb::CauseKind;
+using planb::Classifier;
+using planb::ExecutionPlan;
+using planb::http_classifier;
+using planb::ProviderError;
+using planb::Refusal;
+using planb::Verdict;
+using planb::testing::AttemptLog;
+using planb::testing::Behaviour;
+using planb::testing::FakeProvider;
+using planb::testing::VirtualClock;
+using Names = std::vector<std::string>;
+
+constexpr Verdict retry_here{Action::retry};
+constexpr Verdict next_step{Action::next_step};
+constexpr Verdict next_and_alert{Action::next_step, true};
+constexpr Verdict next_guarded{Action::next_guarded};
+constexpr Verdict end_of_run{Action::abort};
+constexpr Verdict of_refusal{Action::abort, true};  // told from what the table says of requests
+
+// The classifier of most tests: its refusals answer with a verdict of their own.
+planb::HttpClassifier<> http() { return http_classifier(Refusal::next_step); }
+
+template <class E>
+Cause thrown(E error) {
+  return Cause::of(std::make_exception_ptr(std::move(error)));
+}
+
+template <class E>
+Cause rejected(E value) {
+  Cause cause = Cause::of(std::move(value));
+  planb::detail::CauseAccess::set_kind(cause, CauseKind::rejected);
+  return cause;
+}
+
+Cause late(Cause cause) {
+  planb::detail::CauseAccess::set_kind(cause, CauseKind::timeout);
+  return cause;
+}
+
+// What the classifier says of an error, which must not depend on how the error came.
+template <class C, class E>
+Verdict verdict_on(const C& classifier, const E& error) {
+  const Verdict verdict = classifier(Cause::of(error));
+  CHECK(classifier(thrown(error)) == verdict);
+  return verdict;
+}
+
+ProviderError provider_error(int status, std::string code = {}, std::string message = {}) {
+  return ProviderError(status, std::move(message), std::move(code));
+}
+
+struct LlmError {
+  int status = 0;
+  std::string code;
+  std::optional<planb::Duration> retry_after;
+  std::string message;
+};
+
+// Derives from std::exception, as most do.
+class HttpFailure : public std::runtime_error {
+ public:
+  explicit HttpFailure(int status) : std::runtime_error("HTTP failure"), status_(status) {}
+  [[nodiscard]] int status() const { return status_; }
+
+ private:
+  int status_;
+};
+
+// A transfer library's: no status, and a number for what went wrong.
+struct CurlError {
+  int result = 0;
+};
+
+// One that says what went wrong with a std::error_code.
+struct SocketError {
+  std::error_code code;
+};
+
+struct Completion {
+  std::string text;
+  std::string finish_reason;
+};
+
+template <class T, class E>
+class Expected {
+ public:
+  using value_type = T;
+  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Expected(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  [[nodiscard]] bool has_value() const { return state_.index() == 0; }
+  [[nodiscard]] T& operator*() { return *std::get_if<0>(&state_); }
+  [[nodiscard]] const T& operator*() const { return *std::get_if<0>(&state_); }
+  [[nodiscard]] E& error() { return *std::get_if<1>(&state_); }
+  [[nodiscard]] const E& error() const { return *std::get_if<1>(&state_); }
+
+ private:
+  std::variant<T, E> state_;
+};
+
+}  // namespace
+
+template <>
+struct planb::error_traits<CurlError> {
+  static std::string code(const CurlError& e) { return e.result == 7 ? "connection_error" : ""; }
+};
+
+template <>
+struct planb::error_traits<Completion> {
+  static const std::string& code(const Completion& c) { return c.finish_reason; }
+};
+
+static_assert(!std::is_default_constructible_v<planb::HttpClassifier<>>);
+static_assert(!std::is_convertible_v<Refusal, planb::HttpClassifier<>>);
+static_assert(std::is_convertible_v<planb::HttpClassifier<>, Classifier>);
+static_assert(std::is_convertible_v<planb::HttpClassifier<LlmError, CurlError>, Classifier>);
+
+// --- The table --------------------------------------------------------------------------------------------------------
+
+TEST_CASE("every status from 400 to 599 has its verdict") {
+  // R retry, n next step, L next step with an alert, G next guarded step, A abort
+  const std::string_view expected[] = {
+      "ALLLLAnnRR",  // 400
+      "LnnGnAnnnn",  // 410
+      "nnAnnRnnnR",  // 420
+      "nnnnnnnnnn", "nnnnnnnnnn", "nnnnnnnnnn", "nnnnnnnnnn", "nnnnnnnnnn", "nnnnnnnnnn",
+      "nnnnnnnnnn",  // 490
+      "RnRRRnnnnn",  // 500
+      "nnnnnnnnnn",
+      "nnnnnnnnnR",  // 520
+      "nnnnnnnnnn", "nnnnnnnnnn", "nnnnnnnnnn", "nnnnnnnnnn", "nnnnnnnnnn", "nnnnnnnnnn",
+      "nnnnnnnnnn",  // 590
+  };
+  const auto meaning = [](char letter) {
+    switch (letter) {
+      case 'R': return retry_here;
+      case 'L': return next_and_alert;
+      case 'G': return next_guarded;
+      case 'A': return end_of_run;
+      default: return next_step;
+    }
+  };
+  // What a plan makes of it: alpha tries twice if it may, gamma is guarded and accepts everything.
+  const auto sequence = [](char letter) -> Names {
+    switch (letter) {
+      case 'R': return {"alpha", "alpha", "beta"};
+      case 'G': return {"alpha", "gamma"};
+      case 'A': return {"alpha"};
+      default: return {"alpha", "beta"};
+    }
+  };
+  static_assert(std::size(expected) == 20);
+  for (int status = 400; status != 600; ++status) {
+    INFO("status " << status);
+    const char letter = expected[(status - 400) / 10][static_cast<std::size_t>(status % 10)];
+    CHECK(verdict_on(http(), provider_error(status)) == meaning(letter));
+
+    const ExecutionPlan<int> plan = ExecutionPlan<int>{
+        {.name = "alpha", .provide = [] { return 0; }, .attempts = 2},
+        {.name = "beta", .provide = [] { return 1; }},
+        {.name = "gamma", .provide = [] { return 2; }, .enter_when = [](const Cause&) { return true; }},
+    }.with_classifier(http());
+    const AttemptLog throwing;
+    const auto by_throw = try_run_with_plan(
+        plan, [&](int step) { return step == 0 ? throw provider_error(status) : step; }, {.on_event = throwing});
+    const AttemptLog returning;
+    const auto by_return = try_run_with_plan(
+        plan, [&](int step) { return step == 0 ? Expected<int, LlmError>(LlmError{status, {}, {}, {}}) : step; },
+        {.on_event = returning});
+    CHECK(throwing.names() == sequence(letter));
+    CHECK(returning.names() == sequence(letter));
+    CHECK(by_throw.has_value() == (letter != 'A'));
+    CHECK(by_return.has_value() == (letter != 'A'));
+    CHECK(by_throw.report().steps[0].alert == (letter == 'L'));
+    CHECK(by_return.report().steps[0].alert == (letter == 'L'));
+  }
+}
+
+TEST_CASE("statuses outside of 400 to 599 are unknown") {
+  for (const int status : {1, 100, 200, 204, 301, 304, 399, 600, 999, 4000}) {
+    INFO("status " << status);
+    CHECK(verdict_on(http(), provider_error(status)) == next_step);
+  }
+}
+
+TEST_CASE("an empty account sends to the next step with an alert, whatever the status") {  // [field-24]
+  for (const char* const code :
+       {"insufficient_quota", "billing_hard_limit_reached", "credit_balance_exhausted", "spend_limit_reached",
+        "monthly_spend_limit_exceeded", "spending_limit_exceeded", "quota_exceeded", "quota_exhausted", "billing_error",
+        "billing_not_active", "credit_balance_too_low", "insufficient_credits", "no_credit"}) {
+    INFO("code " << code);
+    for (const int status : {0, 400, 402, 403, 429, 500}) {
+      CHECK(verdict_on(http(), provider_error(status, code)) == next_and_alert);
+    }
+  }
+}
+
+TEST_CASE("a rate limit is not an empty account") {
+  for (const char* const code : {"rate_limit_exceeded", "rate_limit_error", "tokens", "requests", "too_many_requests",
+                                 "resource_exhausted", "slow_down"}) {
+    INFO("code " << code);
+    CHECK(verdict_on(http(), provider_error(429, code)) == retry_here);
+  }
+}
+
+TEST_CASE("a bad key and a missing model are settings faults, whatever the status") {
+  for (const char* const code : {"invalid_api_key", "api_key_invalid", "model_not_found", "deployment_not_found"}) {
+    INFO("code " << code);
+    for (const int status : {0, 400, 401, 404, 500}) {
+      CHECK(verdict_on(http(), provider_error(status, code)) == next_and_alert);
+    }
+  }
+}
+
+TEST_CASE("a context overflow goes to a guarded step, whatever the status") {  // [field-25]
+  for (const char* const code :
+       {"context_length_exceeded", "context_window_exceeded", "model_context_window_exceeded"}) {
+    INFO("code " << code);
+    for (const int status : {0, 200, 400, 413, 422, 429, 500}) {
+      CHECK(verdict_on(http(), provider_error(status, code)) == next_guarded);
+    }
+  }
+}
+
+TEST_CASE("a refusal is what the caller decided, whatever the status") {
+  for (const char* const code :
+       {"content_filter", "content_policy_violation", "content_filtered", "responsible_ai_policy_violation",
+        "guardrail_intervened", "moderation_blocked", "prohibited_content", "refusal", "safety"}) {
+    INFO("code " << code);
+    for (const int status : {0, 200, 400, 403, 422, 429, 500}) {
+      CHECK(verdict_on(http_classifier(Refusal::next_step), provider_error(status, code)) == next_step);
+      CHECK(verdict_on(http_classifier(Refusal::next_guarded), provider_error(status, code)) == next_guarded);
+      CHECK(verdict_on(http_classifier(Refusal::abort), provider_error(status, code)) == end_of_run);
+    }
+  }
+}
+
+TEST_CASE("a code that says no more than a status stands in where there is none, and only there") {
+  struct StandIn {
+    const char* code;
+    Verdict verdict;
+  };
+  for (const StandIn& c : std::vector<StandIn>{
+           {"invalid_request_error", end_of_run}, {"invalid_argument", end_of_run},
+           {"authentication_error", next_and_alert}, {"unauthenticated", next_and_alert},
+           {"permission_error", next_and_alert}, {"permission_denied", next_and_alert},
+           {"not_found_error", next_and_alert}, {"request_too_large", next_guarded},
+           {"rate_limit_error", retry_here}, {"rate_limit_exceeded", retry_here},
+           {"resource_exhausted", retry_here}, {"too_many_requests", retry_here}, {"api_error", retry_here},
+           {"server_error", retry_here}, {"internal_server_error", retry_here}, {"unavailable", retry_here},
+           {"service_unavailable", retry_here}, {"timeout_error", retry_here}, {"deadline_exceeded", retry_here},
+           {"overloaded_error", retry_here}, {"overloaded", retry_here}}) {
+    INFO("code " << c.code);
+    CHECK(verdict_on(http(), provider_error(0, c.code)) == c.verdict);
+    CHECK(verdict_on(http(), provider_error(401, c.code)) == next_and_alert);
+    CHECK(verdict_on(http(), provider_error(422, c.code)) == end_of_run);
+    CHECK(verdict_on(http(), provider_error(503, c.code)) == retry_here);
+    CHECK(verdict_on(http(), provider_error(501, c.code)) == next_step);
+  }
+}
+
+TEST_CASE("a code that the table does not know leaves the status to speak") {
+  for (const char* const code : {"string_above_max_length", "context", "length", "stop", "quota", "safety_first",
+                                 "the_content_filter", "content_filter_2", "429", "500"}) {
+    INFO("code " << code);
+    CHECK(verdict_on(http(), provider_error(400, code)) == end_of_run);
+    CHECK(verdict_on(http(), provider_error(503, code)) == retry_here);
+    CHECK(verdict_on(http(), provider_error(0, code)) == next_step);
+  }
+}
+
+// --- The kind of an error ---------------------------------------------------------------------------------------------
+
+TEST_CASE("a connection that failed is retried, thrown or returned, from either category") {  // [field-22]
+  for (const std::errc code :
+       {std::errc::connection_refused, std::errc::connection_reset, std::errc::connection_aborted,
+        std::errc::not_connected, std::errc::broken_pipe, std::errc::timed_out,
+        std::errc::resource_unavailable_try_again, std::errc::operation_would_block, std::errc::host_unreachable,
+        std::errc::network_unreachable, std::errc::network_down, std::errc::network_reset}) {
+    const std::error_code generic = std::make_error_code(code);
+    INFO(generic.message());
+    const std::error_code system(generic.value(), std::system_category());
+    CHECK(verdict_on(http(), std::system_error(generic)) == retry_here);
+    CHECK(verdict_on(http(), std::system_error(system, "connect")) == retry_here);
+    CHECK(http()(Cause::of(generic)) == retry_here);
+    CHECK(http()(Cause::of(system)) == retry_here);
+    CHECK(http()(Cause::of(std::make_error_condition(code))) == retry_here);
+    CHECK(http()(Cause::of(code)) == retry_here);
+  }
+#ifdef EHOSTDOWN
+  CHECK(verdict_on(http(), std::system_error(EHOSTDOWN, std::system_category())) == retry_here);
+#endif
+}
+
+TEST_CASE("a system error that is not about a connection is unknown") {
+  for (const std::errc code : {std::errc::permission_denied, std::errc::no_such_file_or_directory,
+                               std::errc::not_enough_memory, std::errc::invalid_argument, std::errc::no_space_on_device,
+                               std::errc::operation_canceled, std::errc::too_many_files_open}) {
+    INFO(std::make_error_code(code).message());
+    CHECK(verdict_on(http(), std::system_error(std::make_error_code(code))) == next_step);
+    CHECK(http()(Cause::of(std::make_error_code(code))) == next_step);
+    CHECK(http()(Cause::of(code)) == next_step);
+  }
+  CHECK(http()(Cause::of(std::error_code())) == next_step);
+  CHECK(http()(thrown(std::filesystem::filesystem_error("open", std::make_error_code(std::errc::permission_denied)))) ==
+        next_step);
+  CHECK(http()(thrown(std::ios_base::failure("read", std::make_error_code(std::io_errc::stream)))) == next_step);
+}
+
+TEST_CASE("a provider's error with neither status nor code is a connection that failed") {
+  CHECK(verdict_on(http(), ProviderError("could not resolve host")) == retry_here);
+  CHECK(verdict_on(http(), provider_error(-1)) == retry_here);
+}
+
+TEST_CASE("what nothing reads is unknown: the step is left, without hammering and without stopping") {
+  CHECK(http()(Cause()) == next_step);
+  CHECK(http()(thrown(std::future_error(std::future_errc::broken_promise))) == next_step);
+  CHECK(http()(thrown(std::future_error(std::future_errc::no_state))) == next_step);
+  CHECK(http()(thrown(std::runtime_error("503 service unavailable"))) == next_step);
+  CHECK(http()(thrown(std::logic_error("timeout"))) == next_step);
+  CHECK(http()(thrown(std::bad_alloc())) == next_step);
+  CHECK(http()(thrown(42)) == next_step);
+  CHECK(http()(thrown(503)) == next_step);
+  CHECK(http()(thrown(std::string("connection reset"))) == next_step);
+  CHECK(http()(Cause::of(503)) == next_step);
+  CHECK(http()(Cause::of(std::string("insufficient_quota"))) == next_step);
+}
+
+TEST_CASE("a timeout is retried, unless the error that it left says something else") {
+  CHECK(http()(Cause::timed_out()) == retry_here);
+  CHECK(http()(late(thrown(std::runtime_error("operation aborted")))) == retry_here);
+  CHECK(http()(late(thrown(42))) == retry_here);
+  CHECK(http()(late(thrown(provider_error(0)))) == retry_here);
+  CHECK(http()(late(thrown(provider_error(503)))) == retry_here);
+  CHECK(http()(late(thrown(provider_error(501)))) == retry_here);  // unknown to the table
+  CHECK(http()(late(Cause::of(std::make_error_code(std::errc::operation_canceled)))) == retry_here);
+
+  CHECK(http()(late(thrown(provider_error(401)))) == next_and_alert);
+  CHECK(http()(late(thrown(provider_error(400)))) == end_of_run);
+  CHECK(http()(late(thrown(provider_error(429, "insufficient_quota")))) == next_and_alert);
+  CHECK(http()(late(Cause::of(LlmError{0, "context_length_exceeded", {}, {}}))) == next_guarded);
+}
+
+TEST_CASE("a bug in the program and a cancellation are nobody's error to be retried") {
+  CHECK(http()(thrown(planb::Defect("broken invariant"))) == end_of_run);
+  Cause interrupted = thrown(provider_error(503));
+  planb::detail::CauseAccess::set_kind(interrupted, CauseKind::interrupted);
+  CHECK(http()(interrupted) == end_of_run);
+}
+
+// --- Refused values ---------------------------------------------------------------------------------------------------
+
+TEST_CASE("a refused value is read through its finish reason or status") {  // [field-23]
+  const auto http_abort = http_classifier(Refusal::abort);
+  CHECK(http_abort(rejected(Completion{"", "content_filter"})) == end_of_run);
+  CHECK(http_abort(rejected(Completion{"I cannot help with that.", "refusal"})) == end_of_run);
+  CHECK(http()(rejected(Completion{"", "content_filter"})) == next_step);
+  CHECK(http()(rejected(Completion{"", "model_context_window_exceeded"})) == next_guarded);
+  CHECK(http()(rejected(LlmError{503, {}, {}, {}})) == retry_here);
+  CHECK(http()(rejected(LlmError{200, {}, {}, {}})) == next_step);
+}
+
+TEST_CASE("a refused value that says nothing leaves the step") {
+  CHECK(http()(rejected(Completion{"", "stop"})) == next_step);
+  CHECK(http()(rejected(Completion{"", "length"})) == next_step);
+  CHECK(http()(rejected(std::string())) == next_step);
+  CHECK(http()(rejected(0)) == next_step);
+  CHECK(http()(rejected(LlmError{})) == next_step);
+  CHECK(http_classifier<LlmError>(Refusal::abort)(rejected(LlmError{})) == next_step);  // not a connection that failed
+  CHECK(http().on_unknown(retry_here)(rejected(std::string())) == retry_here);
+}
+
+TEST_CASE("a refused value's text is the model's, and not looked at") {
+  const auto classifier = http().on_text("reset by peer", retry_here).on_text(200, "reset by peer", retry_here);
+  CHECK(classifier(rejected(std::string("Connection reset by peer means ..."))) == next_step);
+  CHECK(classifier(rejected(LlmError{200, {}, {}, "Connection reset by peer means ..."})) == next_step);
+}
+
+TEST_CASE("in a plan a refusal goes through accepting to the caller's decision") {
+  const auto names = [](Refusal refusal, planb::RunEnd& end) {
+    const ExecutionPlan<int> plan = ExecutionPlan<int>{
+        {.name = "alpha", .provide = [] { return 0; }, .attempts = 3},
+        {.name = "beta", .provide = [] { return 1; }},
+        {.name = "lenient", .provide = [] { return 2; }, .enter_when = [](const Completion&) { return true; }},
+    }.with_classifier(http_classifier(refusal));
+    const AttemptLog log;
+    const auto result = try_run_with_plan(
+        plan,
+        planb::accepting([](int step) { return step == 0 ? Completion{"", "content_filter"} : Completion{"ok", "stop"}; },
+                         [](const Completion& c) { return !c.text.empty(); }),
+        {.on_event = log});
+    end = result.report().end;
+    return log.names();
+  };
+  planb::RunEnd end{};
+  CHECK(names(Refusal::next_step, end) == Names{"alpha", "beta"});
+  CHECK(end == planb::RunEnd::succeeded);
+  CHECK(names(Refusal::next_guarded, end) == Names{"alpha", "lenient"});
+  CHECK(end == planb::RunEnd::succeeded);
+  CHECK(names(Refusal::abort, end) == Names{"alpha"});
+  CHECK(end == planb::RunEnd::aborted);
+}
+
+// --- The caller's own error types -------------------------------------------------------------------------------------
+
+TEST_CASE("a returned error of the caller's own is read through its members") {
+  CHECK(http()(Cause::of(LlmError{503, {}, {}, {}})) == retry_here);
+  CHECK(http()(Cause::of(LlmError{429, "insufficient_quota", {}, {}})) == next_and_alert);
+  CHECK(http()(Cause::of(HttpFailure(401))) == next_and_alert);
+}
+
+TEST_CASE("a thrown error of the caller's own is read once it has been named") {  // [field-21]
+  const auto named = http_classifier<LlmError, HttpFailure>(Refusal::abort);
+  for (const int status : {400, 401, 404, 413, 429, 501, 503}) {
+    INFO("status " << status);
+    CHECK(verdict_on(named, LlmError{status, {}, {}, {}}) == http()(Cause::of(provider_error(status))));
+    CHECK(verdict_on(named, HttpFailure(status)) == http()(Cause::of(provider_error(status))));
+  }
+  CHECK(verdict_on(named, LlmError{400, "content_filter", {}, {}}) == end_of_run);
+  CHECK(http()(thrown(LlmError{503, {}, {}, {}})) == next_step);
+  CHECK(http()(thrown(HttpFailure(401))) == next_step);
+}
+
+TEST_CASE("a named error that can have a status and has neither status nor code is a connection that failed") {
+  const auto named = http_classifier<LlmError, HttpFailure, CurlError, SocketError>(Refusal::abort);
+  CHECK(verdict_on(named, LlmError{0, {}, {}, "could not connect"}) == retry_here);
+  CHECK(verdict_on(named, HttpFailure(0)) == retry_here);
+  CHECK(verdict_on(named, LlmError{0, "odd", {}, {}}) == next_step);
+  CHECK(verdict_on(named, CurlError{3}) == next_step);  // it cannot have one, so its absence says nothing
+}
+
+TEST_CASE("error_traits give a type what it has no members for") {
+  const auto named =
+      http_classifier<LlmError, CurlError>(Refusal::abort).on_code("connection_error", Verdict{Action::retry, true});
+  CHECK(verdict_on(named, CurlError{7}) == Verdict{Action::retry, true});
+  CHECK(verdict_on(named, CurlError{6}) == next_step);
+}
+
+TEST_CASE("a member `code` of type std::error_code tells a connection that failed") {
+  const auto named = http_classifier<SocketError>(Refusal::abort);
+  CHECK(verdict_on(named, SocketError{std::make_error_code(std::errc::connection_reset)}) == retry_here);
+  CHECK(verdict_on(named, SocketError{std::make_error_code(std::errc::permission_denied)}) == next_step);
+  CHECK(verdict_on(named, SocketError{}) == next_step);
+}
+
+TEST_CASE("what derives from ProviderError or std::system_error is read when it is thrown") {
+  struct VendorError : ProviderError {
+    using ProviderError::ProviderError;
+  };
+  struct DnsError : std::system_error {
+    using std::system_error::system_error;
+  };
+  CHECK(http()(thrown(VendorError(401))) == next_and_alert);
+  CHECK(http()(thrown(VendorError("no route"))) == retry_here);
+  CHECK(http()(thrown(DnsError(std::make_error_code(std::errc::host_unreachable)))) == retry_here);
+}
+
+TEST_CASE("a base class that the plan names elsewhere does not hide what an error says") {
+  const AttemptLog log;
+  const ExecutionPlan<FakeProvider> plan{
+      {.name = "alpha",
+       .provide = FakeProvider("alpha", {Behaviour::throws(HttpFailure(401))}),
+       .attempts = 2,
+       .retry_while = [](const std::exception&) { return true; },
+       .classify = http_classifier<HttpFailure>(Refusal::abort)},
+      {.name = "beta",
+       .provide = FakeProvider("beta", {Behaviour::status(400)}),
+       .classify = http_classifier<HttpFailure>(Refusal::abort)},
+      {.name = "gamma", .provide = FakeProvider("gamma")},
+  };
+  const auto result = try_run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log});
+  CHECK(log.names() == Names{"alpha", "beta"});
+  CHECK(result.report().end == planb::RunEnd::aborted);
+  CHECK(result.report().steps[0].alert);
+}
+
+TEST_CASE("naming a type in the classifier makes it readable in the whole plan, its wait hint too") {
+  VirtualClock clock;
+  const AttemptLog log;
+  const ExecutionPlan<int> plan{
+      {.name = "alpha",
+       .provide = [] { return 0; },
+       .attempts = 2,
+       .classify = http_classifier<CurlError, LlmError>(Refusal::abort)},
+      {.name = "beta", .provide = [] { return 1; }, .enter_when = [](const Cause& c) { return c.status() == 429; }},
+  };
+  const auto result = try_run_with_plan(
+      plan, [](int step) { return step == 0 ? throw LlmError{429, {}, 5s, "slow down"} : step; },
+      {.on_event = log, .clock = &clock});
+  CHECK(log.names() == Names{"alpha", "alpha", "beta"});
+  CHECK(clock.elapsed() == 5s);
+  CHECK(result.report().steps[0].cause->message() == "slow down");
+}
+
+// --- The caller's own rules -------------------------------------------------------------------------------------------
+
+TEST_CASE("each status can be decided otherwise, alone or in a range") {
+  const auto changed = http().on_status(404, end_of_run).on_status(520, 527, retry_here).on_status(500, next_and_alert);
+  CHECK(verdict_on(changed, provider_error(404)) == end_of_run);
+  CHECK(verdict_on(changed, provider_error(404, "model_not_found")) == end_of_run);  // a code that means 404
+  CHECK(verdict_on(changed, provider_error(519)) == next_step);
+  CHECK(verdict_on(changed, provider_error(520)) == retry_here);
+  CHECK(verdict_on(changed, provider_error(527)) == retry_here);
+  CHECK(verdict_on(changed, provider_error(528)) == next_step);
+  CHECK(verdict_on(changed, provider_error(500)) == next_and_alert);
+  CHECK(verdict_on(changed, provider_error(503)) == retry_here);
+}
+
+TEST_CASE("each code can be decided otherwise, and stands before any status") {
+  const auto changed = http_classifier(Refusal::abort)
+                           .on_status(400, retry_here)
+                           .on_code("insufficient_quota", end_of_run)
+                           .on_code("content_filter", next_guarded)
+                           .on_code("my_own_code", next_and_alert);
+  CHECK(verdict_on(changed, provider_error(429, "insufficient_quota")) == end_of_run);
+  CHECK(verdict_on(changed, provider_error(400, "content_filter")) == next_guarded);
+  CHECK(verdict_on(changed, provider_error(400, "content_policy_violation")) == end_of_run);
+  CHECK(verdict_on(changed, provider_error(400, "context_length_exceeded")) == next_guarded);
+  CHECK(verdict_on(changed, provider_error(400, "my_own_code")) == next_and_alert);
+  CHECK(verdict_on(changed, provider_error(400)) == retry_here);
+}
+
+TEST_CASE("timeouts, connections and unknown errors can be decided otherwise") {
+  const auto changed =
+      http().on_timeout(next_step).on_connection(next_and_alert).on_unknown(Verdict{Action::abort, true});
+  CHECK(changed(Cause::timed_out()) == next_step);
+  CHECK(verdict_on(changed, ProviderError("no route")) == next_and_alert);
+  CHECK(verdict_on(changed, std::system_error(std::make_error_code(std::errc::timed_out))) == next_and_alert);
+  CHECK(changed(thrown(42)) == of_refusal);
+  CHECK(verdict_on(changed, provider_error(501)) == of_refusal);
+  CHECK(verdict_on(changed, provider_error(503)) == retry_here);
+}
+
+TEST_CASE("of two rules for the same the later one stands") {
+  const auto changed = http()
+                           .on_status(500, 599, end_of_run)
+                           .on_status(503, retry_here)
+                           .on_code("a*", end_of_run)
+                           .on_code("ab", retry_here)
+                           .on_text("one", end_of_run)
+                           .on_text("two", retry_here);
+  CHECK(verdict_on(changed, provider_error(502)) == end_of_run);
+  CHECK(verdict_on(changed, provider_error(503)) == retry_here);
+  CHECK(verdict_on(changed, provider_error(400, "ac")) == end_of_run);
+  CHECK(verdict_on(changed, provider_error(400, "ab")) == retry_here);
+  CHECK(changed(thrown(std::runtime_error("one two"))) == retry_here);
+  CHECK(verdict_on(changed.on_status(503, next_step), provider_error(503)) == next_step);
+}
+
+TEST_CASE("a rule gives a changed copy and leaves the classifier as it was") {
+  const auto base = http();
+  const auto derived = base.on_status(404, retry_here);
+  auto assigned = base;
+  assigned = derived.on_code("odd", end_of_run);
+  CHECK(base(Cause::of(provider_error(404))) == next_and_alert);
+  CHECK(derived(Cause::of(provider_error(404))) == retry_here);
+  CHECK(derived(Cause::of(provider_error(503, "odd"))) == retry_here);
+  CHECK(assigned(Cause::of(provider_error(503, "odd"))) == end_of_run);
+  auto from = base.on_status(404, retry_here);
+  const auto to = std::move(from);
+  CHECK(from(Cause::of(provider_error(404))) == retry_here);  // NOLINT(bugprone-use-after-move): there is no move
+  CHECK(to(Cause::of(provider_error(404))) == retry_here);
+}
+
+TEST_CASE("a code is compared as a whole, without case and separators") {
+  struct Match {
+    const char* pattern;
+    const char* code;
+    bool matches;
+  };
+  for (const Match& c : std::vector<Match>{
+           {"content_filter", "content_filter", true}, {"content_filter", "Content-Filter", true},
+           {"content_filter", "ContentFilter", true},  {"content_filter", "CONTENT FILTER", true},
+           {"ContentFilter", "content_filter", true},  {"content_filter", "_content__filter_", true},
+           {"content_filter", "content_filters", false}, {"content_filter", "content_filte", false},
+           {"content_filter", "xcontent_filter", false}, {"content_filter", "content.filter", false},
+           {"quota_*", "quota_exceeded", true},        {"quota_*", "quota", true},
+           {"quota_*", "QuotaExceeded", true},         {"quota_*", "insufficient_quota", false},
+           {"*_limit_reached", "hard_limit_reached", true}, {"*_limit_reached", "limit_reached", true},
+           {"*_limit_reached", "limit_reached_twice", false}, {"*spend*limit*", "monthly_spend_hard_limit_hit", true},
+           {"*spend*limit*", "limit_spend", false},    {"*", "anything", true},
+           {"a*b*c", "aXbXbXc", true},                 {"a*b*c", "aXcXb", false},
+           {"a**c", "ac", true},                       {"*ab", "aab", true},
+           {"*aab", "aaab", true},                     {"?", "x", false},
+           {"?", "?", true},                           {"[a]", "a", false},
+           {"caf\xC3\xA9", "CAF\xC3\xA9", true}}) {
+    INFO(c.pattern << " and " << c.code);
+    const bool matched = http().on_code(c.pattern, of_refusal)(Cause::of(provider_error(599, c.code))) == of_refusal;
+    CHECK(matched == c.matches);
+  }
+  CHECK(http().on_code("*", of_refusal)(Cause::of(provider_error(599))) == next_step);  // no code at all
+}
+
+TEST_CASE("a pattern costs no more than its length times the code's") {
+  std::string pattern;
+  for (int i = 0; i != 30; ++i) pattern += "*a";
+  pattern += "*b";
+  CHECK_FALSE(planb::detail::matches_code(pattern, std::string(20'000, 'a')));
+  CHECK(planb::detail::matches_code(pattern, std::string(20'000, 'a') + "b"));
+}
+
+TEST_CASE("text is looked at last, and only for the caller's phrases") {  // [field-27]
+  // Without any, no text says anything.
+  for (const char* const message : {"timeout", "500", "insufficient_quota", "context_length_exceeded", "content_filter",
+                                    "429 too many requests", "connection reset by peer"}) {
+    INFO(message);
+    CHECK(http()(thrown(std::runtime_error(message))) == next_step);
+    CHECK(verdict_on(http(), provider_error(400, {}, message)) == end_of_run);
+  }
+  // With some, a validation message is no outage.
+  const auto careless = http().on_text("500", retry_here).on_text("timeout", retry_here);
+  CHECK(verdict_on(careless, provider_error(400, {}, "max_tokens must be at most 500")) == end_of_run);
+  CHECK(verdict_on(careless, provider_error(422, {}, "timeout must be a positive number")) == end_of_run);
+  CHECK(verdict_on(careless, provider_error(401, {}, "timeout")) == next_and_alert);
+  CHECK(verdict_on(careless, provider_error(429, "insufficient_quota", "timeout")) == next_and_alert);
+  CHECK(careless(thrown(std::runtime_error("upstream timeout"))) == retry_here);
+  CHECK(verdict_on(careless, provider_error(501, {}, "upstream timeout")) == retry_here);  // the table has no 501
+  // Kinds too come before text.
+  const auto strict = http().on_text("refused", end_of_run);
+  CHECK(verdict_on(strict, ProviderError("refused")) == retry_here);
+  CHECK(strict(late(thrown(std::runtime_error("refused")))) == retry_here);
+}
+
+TEST_CASE("a phrase is found as whole words, in any case") {
+  struct Match {
+    const char* phrase;
+    const char* text;
+    bool matches;
+  };
+  for (const Match& c : std::vector<Match>{
+           {"500", "error 500", true},           {"500", "500", true},
+           {"500", "(500)", true},               {"500", "1500 tokens", false},
+           {"500", "5000 tokens", false},        {"500", "500ms", false},
+           {"500", "1500, or 500", true},        {"timeout", "TimeOut!", true},
+           {"timeout", "timeouts", false},       {"reset by peer", "Connection reset by peer", true},
+           {"reset by peer", "reset by  peer", false}, {"http_5", "got http_5xx", false},
+           {"(500)", "error(500)now", true},     {"peer", "\xC3\xA9peer", false},
+           {"a", "", false},                     {"longer than", "long", false}}) {
+    INFO(c.phrase << " in " << c.text);
+    const bool matched = http().on_text(c.phrase, of_refusal)(thrown(std::runtime_error(c.text))) == of_refusal;
+    CHECK(matched == c.matches);
+  }
+}
+
+TEST_CASE("a phrase for one status decides in place of that status alone") {
+  const auto changed = http()
+                           .on_text(400, "prompt is too long", next_guarded)
+                           .on_text(400, "credit balance is too low", next_and_alert)
+                           .on_status(400, of_refusal);
+  CHECK(verdict_on(changed, provider_error(400, "invalid_request_error", "prompt is too long: 9 > 8")) == next_guarded);
+  CHECK(verdict_on(changed, provider_error(400, {}, "Your credit balance is too low")) == next_and_alert);
+  CHECK(verdict_on(changed, provider_error(400, {}, "temperature: must be a number")) == of_refusal);
+  CHECK(verdict_on(changed, provider_error(422, {}, "prompt is too long")) == end_of_run);
+  CHECK(changed(thrown(std::runtime_error("prompt is too long"))) == next_step);
+  CHECK(verdict_on(changed, provider_error(400, "content_filter", "prompt is too long")) == next_step);
+}
+
+TEST_CASE("rules that could never answer are refused") {
+  CHECK_THROWS_AS(http_classifier(Refusal{}), std::invalid_argument);
+  CHECK_THROWS_AS(http_classifier(static_cast<Refusal>(9)), std::invalid_argument);
+  CHECK_THROWS_AS(http().on_status(0, retry_here), std::invalid_argument);
+  CHECK_THROWS_AS(http().on_status(-404, retry_here), std::invalid_argument);
+  CHECK_THROWS_AS(http().on_status(599, 500, retry_here), std::invalid_argument);
+  CHECK_THROWS_AS(http().on_code("", retry_here), std::invalid_argument);
+  CHECK_THROWS_AS(http().on_code("_- ", retry_here), std::invalid_argument);
+  CHECK_THROWS_AS(http().on_text("", retry_here), std::invalid_argument);
+  CHECK_THROWS_AS(http().on_text(" ... ", retry_here), std::invalid_argument);
+  CHECK_THROWS_AS(http().on_text(0, "too long", retry_here), std::invalid_argument);
+}
+
+// --- In a plan --------------------------------------------------------------------------------------------------------
+
+TEST_CASE("an exhausted quota costs one attempt, then the next step, with an alert") {  // [field-24]
+  VirtualClock clock;
+  const AttemptLog log;
+  const FakeProvider alpha("alpha", {Behaviour::status(429).code("insufficient_quota").retry_after(5s)});
+  const ExecutionPlan<FakeProvider> plan = ExecutionPlan<FakeProvider>{
+      {.name = "alpha", .provide = alpha, .attempts = 4},
+      {.name = "beta", .provide = FakeProvider("beta")},
+  }.with_classifier(http());
+  const auto result =
+      try_run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log, .clock = &clock});
+  REQUIRE(result.has_value());
+  CHECK(*result == "beta");
+  CHECK(log.names() == Names{"alpha", "beta"});
+  CHECK(alpha.calls() == 1);
+  CHECK(clock.waits() == 0);
+  const auto failures = log.of<planb::AttemptFailure>();
+  REQUIRE(failures.size() == 1);
+  CHECK(failures[0].verdict == next_and_alert);
+  CHECK(failures[0].next.kind == planb::NextMove::next_step);
+  CHECK(failures[0].next.reason == planb::LeaveReason::classified);
+  CHECK(result.report().steps[0].alert);
+  CHECK_FALSE(result.report().steps[1].alert);
+}
+
+TEST_CASE("a bad request ends the run with its own error nested, and costs one call") {
+  const FakeProvider beta("beta");
+  const AttemptLog log;
+  const ExecutionPlan<FakeProvider> plan = ExecutionPlan<FakeProvider>{
+      {.name = "alpha", .provide = FakeProvider("alpha", {Behaviour::status(400)}), .attempts = 3},
+      {.name = "beta", .provide = beta},
+  }.with_classifier(http());
+  int nested_status = 0;
+  try {
+    static_cast<void>(run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log}));
+    FAIL("it should have thrown");
+  } catch (const planb::PlanAborted& aborted) {
+    CHECK(aborted.end() == planb::RunEnd::aborted);
+    CHECK(aborted.report().steps.size() == 1);
+    CHECK_FALSE(aborted.report().steps[0].alert);
+    try {
+      std::rethrow_if_nested(aborted);
+    } catch (const ProviderError& original) {
+      nested_status = original.status;
+    }
+  }
+  CHECK(nested_status == 400);
+  CHECK(log.names() == Names{"alpha"});
+  CHECK(beta.calls() == 0);
+}
+
+TEST_CASE("a context overflow enters only the step with the larger window") {  // [field-25]
+  const auto run = [](std::vector<Behaviour> of_alpha, std::vector<Behaviour> of_beta, const AttemptLog& log) {
+    const ExecutionPlan<FakeProvider> plan = ExecutionPlan<FakeProvider>{
+        {.name = "alpha", .provide = FakeProvider("alpha", std::move(of_alpha))},
+        {.name = "beta", .provide = FakeProvider("beta", std::move(of_beta))},
+        {.name = "large",
+         .provide = FakeProvider("large"),
+         .enter_when = [](const Cause& c) { return c.code() == "context_length_exceeded"; }},
+        {.name = "delta", .provide = FakeProvider("delta")},
+    }.with_classifier(http());
+    return try_run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log});
+  };
+  const Behaviour overflow = Behaviour::status(400).code("context_length_exceeded");
+
+  const AttemptLog after_overflow;
+  const auto found = run({overflow}, {}, after_overflow);
+  REQUIRE(found.has_value());
+  CHECK(*found == "large");
+  CHECK(after_overflow.names() == Names{"alpha", "large"});
+  REQUIRE(found.report().steps.size() == 3);
+  CHECK(found.report().steps[1].skipped == planb::SkipReason::declined);
+
+  const AttemptLog after_outage;
+  const auto passed = run({Behaviour::status(503)}, {Behaviour::status(503)}, after_outage);
+  REQUIRE(passed.has_value());
+  CHECK(*passed == "delta");
+  CHECK(after_outage.names() == Names{"alpha", "beta", "delta"});
+  const auto skipped = after_outage.of<planb::StepSkipped>();
+  REQUIRE(skipped.size() == 1);
+  CHECK(skipped[0].step_name == "large");
+  CHECK(skipped[0].reason == planb::SkipReason::declined);
+  CHECK(passed.report().steps[2].skipped == planb::SkipReason::declined);
+
+  // 413 is the same overflow, but this guard wants the code: none accepts, and the run is aborted.
+  const AttemptLog unaccepted;
+  const auto aborted = run({Behaviour::status(413)}, {}, unaccepted);
+  CHECK_FALSE(aborted.has_value());
+  CHECK(aborted.report().end == planb::RunEnd::aborted);
+  CHECK(unaccepted.names() == Names{"alpha"});
+}
+
+TEST_CASE("a connection that failed moves on when its attempts are used up") {  // [field-22]
+  const AttemptLog log;
+  const ExecutionPlan<FakeProvider> plan = ExecutionPlan<FakeProvider>{
+      {.name = "alpha",
+       .provide = FakeProvider("alpha", {Behaviour::throws(ProviderError("connection refused"))}),
+       .attempts = 2},
+      {.name = "beta",
+       .provide = FakeProvider(
+           "beta", {Behaviour::throws(std::system_error(std::make_error_code(std::errc::connection_reset)))})},
+      {.name = "gamma", .provide = FakeProvider("gamma", {Behaviour::throws(42)}), .attempts = 5},
+      {.name = "delta", .provide = FakeProvider("delta")},
+  }.with_classifier(http());
+  CHECK(run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log}) == "delta");
+  CHECK(log.names() == Names{"alpha", "alpha", "beta", "gamma", "delta"});
+}

@@ -1,0 +1,264 @@
+// Time that passes only when somebody waits for it.
+#include "catch.hpp"
+
+#include <planb/testing/virtual_clock.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#if PLANB_HAS_STOP_TOKEN
+#include <stop_token>
+#endif
+
+namespace {
+
+using namespace std::chrono_literals;
+using planb::Duration;
+using planb::StopToken;
+using planb::TimePoint;
+using planb::Timer;
+using planb::testing::VirtualClock;
+
+constexpr TimePoint at(Duration time) { return TimePoint{time}; }
+
+}  // namespace
+
+TEST_CASE("a virtual clock starts at the beginning of time and stands still", "[virtual_clock]") {
+  const VirtualClock clock;
+  CHECK(clock.now() == TimePoint{});
+  CHECK(clock.elapsed() == 0ms);
+  CHECK(clock.now() == TimePoint{});
+  CHECK(clock.waits() == 0);
+}
+
+TEST_CASE("advance moves the clock by so much", "[virtual_clock]") {
+  VirtualClock clock;
+  clock.advance(10ms);
+  CHECK(clock.now() == at(10ms));
+  clock.advance(1ns);
+  CHECK(clock.elapsed() == 10ms + 1ns);
+  clock.advance(24h * 365);
+  CHECK(clock.elapsed() == 24h * 365 + 10ms + 1ns);
+}
+
+TEST_CASE("a virtual clock never goes back", "[virtual_clock]") {
+  VirtualClock clock;
+  clock.advance(10ms);
+  clock.advance(0ms);
+  clock.advance(-5ms);
+  clock.sleep_until(at(3ms), {});
+  CHECK(clock.elapsed() == 10ms);
+}
+
+TEST_CASE("waiting until a time jumps there, and the end of time is as far as it gets", "[virtual_clock]") {
+  VirtualClock clock;
+  clock.sleep_until(at(3h), {});
+  CHECK(clock.elapsed() == 3h);
+  clock.advance((Duration::max)());
+  CHECK(clock.now() == (TimePoint::max)());
+  clock.advance(1h);
+  CHECK(clock.now() == (TimePoint::max)());
+}
+
+TEST_CASE("waits are counted where there is something to wait for", "[virtual_clock]") {
+  VirtualClock clock;
+  clock.sleep_until(at(10ms), {});
+  CHECK(clock.waits() == 1);
+  clock.sleep_until(at(10ms), {});  // is over
+  clock.sleep_until(at(5ms), {});
+  CHECK(clock.waits() == 1);
+  clock.sleep_until(at(20ms), {});
+  CHECK(clock.waits() == 2);
+}
+
+TEST_CASE("one wait is one wait, however many timers fire in it", "[virtual_clock]") {
+  VirtualClock clock;
+  const Timer one = clock.call_at(at(1ms), [] {});
+  const Timer two = clock.call_at(at(2ms), [] {});
+  clock.sleep_until(at(10ms), {});
+  CHECK(clock.waits() == 1);
+}
+
+TEST_CASE("timers fire in the order of their times, each at its time, and no earlier than due", "[virtual_clock]") {
+  VirtualClock clock;
+  std::vector<std::pair<std::string, Duration>> fired;
+  const auto note = [&](const char* name) { return [&, name] { fired.emplace_back(name, clock.elapsed()); }; };
+  const Timer c = clock.call_at(at(30ms), note("c"));
+  const Timer a = clock.call_at(at(10ms), note("a"));
+  const Timer b = clock.call_at(at(20ms), note("b"));
+
+  clock.advance(9ms);
+  CHECK(fired.empty());
+  clock.advance(11ms);
+  CHECK(fired == std::vector<std::pair<std::string, Duration>>{{"a", 10ms}, {"b", 20ms}});
+  CHECK(clock.elapsed() == 20ms);
+  clock.sleep_until(at(1h), {});
+  CHECK(fired.size() == 3);
+  CHECK(fired.back() == std::pair<std::string, Duration>{"c", 30ms});
+  CHECK(clock.elapsed() == 1h);
+  clock.advance(1h);
+  CHECK(fired.size() == 3);  // once
+}
+
+TEST_CASE("timers of the same time fire in the order in which they were set", "[virtual_clock]") {
+  VirtualClock clock;
+  std::string fired;
+  std::vector<Timer> timers;
+  for (const char name : std::string("abcdef")) {
+    timers.push_back(clock.call_at(at(5ms), [&fired, name] { fired += name; }));
+  }
+  clock.advance(5ms);
+  CHECK(fired == "abcdef");
+}
+
+TEST_CASE("a timer whose time has passed fires at once", "[virtual_clock]") {
+  VirtualClock clock;
+  clock.advance(10ms);
+  int calls = 0;
+  const Timer now = clock.call_at(at(10ms), [&] { ++calls; });
+  CHECK(calls == 1);
+  const Timer past = clock.call_at(at(1ms), [&] { ++calls; });
+  CHECK(calls == 2);
+  clock.advance(1h);
+  CHECK(calls == 2);
+  CHECK(clock.elapsed() == 1h + 10ms);
+}
+
+TEST_CASE("destroying a timer cancels it", "[virtual_clock]") {
+  VirtualClock clock;
+  std::string fired;
+  const Timer stays = clock.call_at(at(5ms), [&] { fired += "stays "; });
+  {
+    const Timer goes = clock.call_at(at(5ms), [&] { fired += "goes "; });
+  }
+  Timer replaced = clock.call_at(at(5ms), [&] { fired += "replaced "; });
+  replaced = clock.call_at(at(6ms), [&] { fired += "new "; });
+  Timer moved = clock.call_at(at(7ms), [&] { fired += "moved "; });
+  const Timer target = std::move(moved);
+  clock.advance(10ms);
+  CHECK(fired == "stays new moved ");
+}
+
+TEST_CASE("a timer may outlive its clock", "[virtual_clock]") {
+  int calls = 0;
+  Timer timer;
+  {
+    VirtualClock clock;
+    timer = clock.call_at(at(5ms), [&] { ++calls; });
+  }
+  timer = Timer();
+  CHECK(calls == 0);
+}
+
+TEST_CASE("a timer's call may destroy its own timer", "[virtual_clock]") {
+  VirtualClock clock;
+  std::optional<Timer> timer;
+  const std::string text = "a text that is too long to be held in place";
+  std::string seen;
+  timer = clock.call_at(at(5ms), [&timer, &seen, text] {
+    timer.reset();
+    seen = text;  // what the call captured is still there
+  });
+  clock.advance(5ms);
+  CHECK(seen == text);
+  CHECK_FALSE(timer.has_value());
+}
+
+TEST_CASE("a timer's call may destroy other timers, which then do not fire", "[virtual_clock]") {
+  VirtualClock clock;
+  std::string fired;
+  std::optional<Timer> later;
+  const Timer first = clock.call_at(at(5ms), [&] {
+    fired += "first ";
+    later.reset();
+  });
+  later = clock.call_at(at(5ms), [&] { fired += "later "; });
+  clock.advance(10ms);
+  CHECK(fired == "first ");
+}
+
+TEST_CASE("a timer that is set in a timer's call fires in the same wait where it is due", "[virtual_clock]") {
+  VirtualClock clock;
+  std::vector<Duration> fired;
+  std::vector<Timer> timers;
+  timers.push_back(clock.call_at(at(5ms), [&] {
+    fired.push_back(clock.elapsed());
+    timers.push_back(clock.call_at(at(8ms), [&] { fired.push_back(clock.elapsed()); }));
+    timers.push_back(clock.call_at(at(20ms), [&] { fired.push_back(clock.elapsed()); }));
+  }));
+  clock.advance(10ms);
+  CHECK(fired == std::vector<Duration>{5ms, 8ms});
+  CHECK(clock.elapsed() == 10ms);
+  clock.advance(10ms);
+  CHECK(fired == std::vector<Duration>{5ms, 8ms, 20ms});
+}
+
+TEST_CASE("a timer that is set in a timer's call fires at once where its time has passed", "[virtual_clock]") {
+  VirtualClock clock;
+  std::string order;
+  std::vector<Timer> timers;
+  timers.push_back(clock.call_at(at(5ms), [&] {
+    order += "(";
+    timers.push_back(clock.call_at(at(5ms), [&] { order += "at once"; }));
+    order += ")";
+  }));
+  clock.advance(10ms);
+  CHECK(order == "(at once)");
+  CHECK(clock.elapsed() == 10ms);
+}
+
+TEST_CASE("a timer's call may wait, and the wait that it came from ends no earlier", "[virtual_clock]") {
+  VirtualClock clock;
+  std::vector<Duration> fired;
+  const Timer waiting = clock.call_at(at(5ms), [&] {
+    clock.advance(20ms);
+    fired.push_back(clock.elapsed());
+  });
+  const Timer within = clock.call_at(at(10ms), [&] { fired.push_back(clock.elapsed()); });
+  clock.advance(10ms);
+  CHECK(fired == std::vector<Duration>{10ms, 25ms});
+  CHECK(clock.elapsed() == 25ms);
+}
+
+#if PLANB_HAS_STOP_TOKEN
+TEST_CASE("a stop that is requested before a wait leaves the clock where it is", "[virtual_clock]") {
+  VirtualClock clock;
+  clock.advance(5ms);
+  std::stop_source source;
+  source.request_stop();
+  int calls = 0;
+  const Timer timer = clock.call_at(at(10ms), [&] { ++calls; });
+  clock.sleep_until(at(1h), source.get_token());
+  CHECK(clock.elapsed() == 5ms);
+  CHECK(calls == 0);
+}
+
+TEST_CASE("a stop during a wait ends it there and then", "[virtual_clock]") {
+  VirtualClock clock;
+  std::stop_source source;
+  std::string fired;
+  const Timer before = clock.call_at(at(10ms), [&] { fired += "before "; });
+  const Timer stop = clock.call_at(at(20ms), [&] { source.request_stop(); });
+  const Timer after = clock.call_at(at(20ms), [&] { fired += "after "; });
+  clock.sleep_until(at(1h), source.get_token());
+  CHECK(clock.elapsed() == 20ms);
+  CHECK(fired == "before ");
+
+  clock.advance(0ms);
+  CHECK(fired == "before ");
+  clock.advance(1ms);  // what was due is not lost
+  CHECK(fired == "before after ");
+}
+
+TEST_CASE("a stop of somebody else's does not end a wait", "[virtual_clock]") {
+  VirtualClock clock;
+  std::stop_source mine;
+  std::stop_source other;
+  const Timer stop = clock.call_at(at(20ms), [&] { other.request_stop(); });
+  clock.sleep_until(at(1h), mine.get_token());
+  CHECK(clock.elapsed() == 1h);
+}
+#endif
