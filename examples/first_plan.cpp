@@ -21,28 +21,19 @@ struct Llm {
   }
 };
 
+Llm connect(const std::string& vendor, int status) { return {vendor, status}; }
+
 }  // namespace
 
 int main() {
   const planb::ExecutionPlan<Llm> plan{
       {.name = "openai",
-       .provide =
-           [] {
-             return Llm{"openai", 503};
-           },
+       .provide = [] { return connect("openai", 503); },
        .attempts = 2,
        .schedule = planb::exponential(20ms),
        .retry_while = [](const planb::ProviderError& e) { return e.status == 429 || e.status >= 500; }},
-      {.name = "anthropic",
-       .provide =
-           [] {
-             return Llm{"anthropic", 429};
-           }},
-      {.name = "local",
-       .provide =
-           [] {
-             return Llm{"local", 200};
-           }},
+      {.name = "anthropic", .provide = [] { return connect("anthropic", 429); }},
+      {.name = "local", .provide = [] { return connect("local", 200); }},
   };
 
   planb::testing::VirtualClock clock;  // time passes at once; without it, the wait is a real one

@@ -2,8 +2,8 @@
 #include <planb/planb.hpp>
 
 #include <iostream>
+#include <stdexcept>
 #include <string>
-#include <variant>
 
 namespace {
 
@@ -22,12 +22,15 @@ struct GrpcStatus {
 };
 
 struct StatusOr {
-  std::variant<std::string, GrpcStatus> state;
+  GrpcStatus error;
+  std::string value;
 
-  [[nodiscard]] bool ok() const { return state.index() == 0; }
-  [[nodiscard]] const GrpcStatus& status() const { return std::get<1>(state); }
-  const std::string& operator*() const { return std::get<0>(state); }
+  [[nodiscard]] bool ok() const { return error.number == 0; }
+  [[nodiscard]] const GrpcStatus& status() const { return error; }
+  const std::string& operator*() const { return value; }
 };
+
+StatusOr call(int number) { return {{number, "returned"}, "an answer"}; }
 
 }  // namespace
 
@@ -38,16 +41,13 @@ struct planb::error_traits<GrpcStatus> {
 };
 
 int main() {
-  const planb::RunOptions options{.on_event = [](const planb::Event& e) { std::cout << to_string(e) << '\n'; }};
-
   // A predicate may be a member of the error: any other error is then not worth retrying.
   const planb::ExecutionPlan<int> thrown{
       {.name = "first", .provide = 503, .attempts = 2, .retry_while = &HttpError::retryable},
       {.name = "second", .provide = 404, .attempts = 2, .retry_while = &HttpError::retryable}};
   bool good = false;
   try {
-    planb::run_with_plan(
-        thrown, [](int& status) { throw HttpError(status, "thrown"); }, options);
+    planb::run_with_plan(thrown, [](int& status) { throw HttpError(status, "thrown"); });
   } catch (const planb::PlanExhausted& e) {
     std::cout << e.what() << '\n';
     good = e.report().attempts == 3 && e.report().last_cause()->status() == 404;
@@ -57,11 +57,7 @@ int main() {
   const auto busy = [](const planb::Cause& cause) { return cause.status() == 14; };
   const planb::ExecutionPlan<int> returned{{.name = "third", .provide = 14, .attempts = 2, .retry_while = busy},
                                            {.name = "fourth", .provide = 0}};
-  const StatusOr answer = planb::run_with_plan(
-      returned,
-      [](int& n) {
-        return n == 0 ? StatusOr{"an answer"} : StatusOr{GrpcStatus{n, "returned"}};
-      },
-      options);
-  return good && answer.ok() && *answer == "an answer" ? 0 : 1;
+  const planb::PlanResult<std::string> answer = planb::try_run_with_plan(returned, call);
+  std::cout << answer.report().to_string() << '\n';
+  return good && answer && *answer == "an answer" && answer.report().attempts == 3 ? 0 : 1;
 }

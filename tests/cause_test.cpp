@@ -315,6 +315,26 @@ TEST_CASE("a text as error is kept, not pointed to", "[cause]") {
   REQUIRE(cause.get_if<std::string>() != nullptr);
 }
 
+TEST_CASE("an error that converts to a text stays what it is", "[cause]") {
+  struct Textual {
+    int status = 503;
+    operator const char*() const { return "textual"; }  // NOLINT(google-explicit-constructor)
+  };
+  const Cause cause = Cause::of(Textual{});
+  REQUIRE(cause.get_if<Textual>() != nullptr);
+  CHECK(cause.status() == 503);
+  CHECK(cause.message() == "textual");
+}
+
+TEST_CASE("a pointer to a text is an error of its own type", "[cause]") {
+  const char* const text = "connection reset";
+  const char* const none = nullptr;
+  CHECK(Cause::of(text).message() == "connection reset");
+  CHECK(Cause::of(text).get_if<std::string>() == nullptr);
+  CHECK(throws_as<const char*>(Cause::of(text)));
+  CHECK(Cause::of(none).message() == "unknown error");
+}
+
 TEST_CASE("a pointer from get_if is good for as long as the cause", "[cause]") {
   std::optional<Cause> kept;
   try {
@@ -635,22 +655,37 @@ TEST_CASE("the kind of a cause shows in its message where no error does", "[caus
   CauseAccess::set_kind(interrupted, CauseKind::interrupted);
   CHECK(interrupted.message() == "interrupted");
   Cause rejected;
-  CauseAccess::set_kind(rejected, CauseKind::rejected);
+  CauseAccess::set_rejected(rejected);
   CHECK(rejected.message() == "value rejected");
   Cause value = Cause::of(std::string("I cannot help with that"));
-  CauseAccess::set_kind(value, CauseKind::rejected);
+  CauseAccess::set_rejected(value);
   CHECK(value.message() == "value rejected: I cannot help with that");
   REQUIRE(value.get_if<std::string>() != nullptr);
 
   struct Opaque {};
   Cause opaque = Cause::of(Opaque());
-  CauseAccess::set_kind(opaque, CauseKind::rejected);
+  CauseAccess::set_rejected(opaque);
   CHECK(opaque.message() == "value rejected");
+}
+
+TEST_CASE("a refused value stays one where its attempt was late or stopped, too", "[cause]") {
+  using planb::detail::CauseAccess;
+  for (const CauseKind kind : {CauseKind::timeout, CauseKind::interrupted}) {
+    Cause cause = Cause::of(std::string("no"));
+    CauseAccess::set_rejected(cause);
+    CauseAccess::set_kind(cause, kind);
+    const Cause copy = cause;
+    CHECK(copy.kind() == kind);
+    CHECK(copy.message() == "value rejected: no");
+    CHECK(throws_as<planb::RejectedValue>(copy));
+    const Cause moved = std::move(cause);
+    CHECK(throws_as<planb::RejectedValue>(moved));
+  }
 }
 
 TEST_CASE("a refused value is thrown as RejectedValue, with the value in its cause", "[cause]") {
   Cause cause = Cause::of(std::string("no"));
-  planb::detail::CauseAccess::set_kind(cause, CauseKind::rejected);
+  planb::detail::CauseAccess::set_rejected(cause);
   try {
     cause.rethrow();
     FAIL("rethrow() returned");

@@ -66,9 +66,9 @@ Cause thrown(E error) {
 }
 
 template <class E>
-Cause rejected(E value) {
+Cause refused(E value) {
   Cause cause = Cause::of(std::move(value));
-  planb::detail::CauseAccess::set_kind(cause, CauseKind::rejected);
+  planb::detail::CauseAccess::set_rejected(cause);
   return cause;
 }
 
@@ -391,28 +391,28 @@ TEST_CASE("a bug in the program and a cancellation are nobody's error to be retr
 
 TEST_CASE("a refused value is read through its finish reason or status") {  // [field-23]
   const auto http_abort = http_classifier(Refusal::abort);
-  CHECK(http_abort(rejected(Completion{"", "content_filter"})) == end_of_run);
-  CHECK(http_abort(rejected(Completion{"I cannot help with that.", "refusal"})) == end_of_run);
-  CHECK(http()(rejected(Completion{"", "content_filter"})) == next_step);
-  CHECK(http()(rejected(Completion{"", "model_context_window_exceeded"})) == next_guarded);
-  CHECK(http()(rejected(LlmError{503, {}, {}, {}})) == retry_here);
-  CHECK(http()(rejected(LlmError{200, {}, {}, {}})) == next_step);
+  CHECK(http_abort(refused(Completion{"", "content_filter"})) == end_of_run);
+  CHECK(http_abort(refused(Completion{"I cannot help with that.", "refusal"})) == end_of_run);
+  CHECK(http()(refused(Completion{"", "content_filter"})) == next_step);
+  CHECK(http()(refused(Completion{"", "model_context_window_exceeded"})) == next_guarded);
+  CHECK(http()(refused(LlmError{503, {}, {}, {}})) == retry_here);
+  CHECK(http()(refused(LlmError{200, {}, {}, {}})) == next_step);
 }
 
 TEST_CASE("a refused value that says nothing leaves the step") {
-  CHECK(http()(rejected(Completion{"", "stop"})) == next_step);
-  CHECK(http()(rejected(Completion{"", "length"})) == next_step);
-  CHECK(http()(rejected(std::string())) == next_step);
-  CHECK(http()(rejected(0)) == next_step);
-  CHECK(http()(rejected(LlmError{})) == next_step);
-  CHECK(http_classifier<LlmError>(Refusal::abort)(rejected(LlmError{})) == next_step);  // not a connection that failed
-  CHECK(http().on_unknown(retry_here)(rejected(std::string())) == retry_here);
+  CHECK(http()(refused(Completion{"", "stop"})) == next_step);
+  CHECK(http()(refused(Completion{"", "length"})) == next_step);
+  CHECK(http()(refused(std::string())) == next_step);
+  CHECK(http()(refused(0)) == next_step);
+  CHECK(http()(refused(LlmError{})) == next_step);
+  CHECK(http_classifier<LlmError>(Refusal::abort)(refused(LlmError{})) == next_step);  // not a connection that failed
+  CHECK(http().on_unknown(retry_here)(refused(std::string())) == retry_here);
 }
 
 TEST_CASE("a refused value's text is the model's, and not looked at") {
   const auto classifier = http().on_text("reset by peer", retry_here).on_text(200, "reset by peer", retry_here);
-  CHECK(classifier(rejected(std::string("Connection reset by peer means ..."))) == next_step);
-  CHECK(classifier(rejected(LlmError{200, {}, {}, "Connection reset by peer means ..."})) == next_step);
+  CHECK(classifier(refused(std::string("Connection reset by peer means ..."))) == next_step);
+  CHECK(classifier(refused(LlmError{200, {}, {}, "Connection reset by peer means ..."})) == next_step);
 }
 
 TEST_CASE("in a plan a refusal goes through accepting to the caller's decision") {
@@ -634,8 +634,8 @@ TEST_CASE("a pattern costs no more than its length times the code's") {
   std::string pattern;
   for (int i = 0; i != 30; ++i) pattern += "*a";
   pattern += "*b";
-  CHECK_FALSE(planb::detail::matches_code(pattern, std::string(20'000, 'a')));
-  CHECK(planb::detail::matches_code(pattern, std::string(20'000, 'a') + "b"));
+  CHECK_FALSE(planb::detail::HttpMatch::code(pattern, std::string(20'000, 'a')));
+  CHECK(planb::detail::HttpMatch::code(pattern, std::string(20'000, 'a') + "b"));
 }
 
 TEST_CASE("text is looked at last, and only for the caller's phrases") {  // [field-27]

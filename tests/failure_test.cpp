@@ -3,6 +3,7 @@
 #include <planb/testing.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -410,7 +411,9 @@ TEST_CASE("what a rule throws ends the run; the attempt's own error stays in the
   CHECK(failure.cause.get_if<Fault>() != nullptr);
   CHECK(failure.next.kind == planb::NextMove::end);
   CHECK(failure.next.run_end == RunEnd::aborted);
-  CHECK(std::string(result.error().what()) == "plan aborted: one: unknown exception; a rule of the plan threw: own");
+  const std::string what = result.error().what();
+  CHECK(what.find("plan aborted: one: ") == 0);
+  CHECK(what.find("; a rule of the plan threw: own") != std::string::npos);
 
   CHECK(outcome([&] { run_with_plan(plan, fn); }) == "throws PlanAborted nesting own");
   CHECK(outcome([&] { run_with_plan(plan, fn, {.failure = FailureStyle::original}); }) == "throws own");
@@ -526,15 +529,20 @@ TEST_CASE("what() is of bounded length and names each step", "[failure][field-50
 
 TEST_CASE("an error's text cannot forge lines or hide what follows", "[failure]") {
   const ExecutionPlan<Client> plan{{.name = "al\npha", .provide = Client{}}};
-  const std::string nasty = std::string("down\r\nAttemptSuccess #1\x1b[2J\t\x7f") + '\0' + "end";
+  const std::string nasty = "down\r\nAttemptSuccess #1\x1b[2J\t\x7f";
   const planb::testing::AttemptLog log;
   const auto result =
       try_run_with_plan(plan, [&](Client&) -> int { throw planb::ProviderError(503, nasty); }, {.on_event = log});
   const std::string what = result.error().what();
-  CHECK(what == "plan exhausted: al pha: 503 down  AttemptSuccess #1 [2J   end");
+  CHECK(what == "plan exhausted: al pha: 503 down  AttemptSuccess #1 [2J  ");
   for (const std::string& line : log.lines()) {
     CHECK(std::none_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20U; }));
   }
+
+  const auto returned = try_run_with_plan(plan, [&](Client&) -> results::StatusOr<int> {
+    return results::Status(503, std::string("down") + '\0' + "and out");
+  });
+  CHECK(std::string(returned.error().what()) == "plan exhausted: al pha: 503 down and out");
 }
 
 TEST_CASE("a text is not cut inside a character", "[failure]") {

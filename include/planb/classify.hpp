@@ -173,6 +173,126 @@ struct HttpTable {
   };
 };
 
+// How codes and messages are compared.
+struct HttpMatch {
+  [[nodiscard]] static constexpr char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+
+  // Letters, digits and what is not ASCII.
+  [[nodiscard]] static constexpr bool is_word(char c) noexcept {
+    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || static_cast<unsigned char>(c) >= 0x80U;
+  }
+
+  [[nodiscard]] static constexpr std::size_t skip_separators(std::string_view text, std::size_t at) noexcept {
+    while (at != text.size() && (text[at] == '_' || text[at] == '-' || text[at] == ' ')) ++at;
+    return at;
+  }
+
+  // As on_code() says. Looks back only to the last `*`, so that no pattern takes more than pattern times code steps.
+  [[nodiscard]] static constexpr bool code(std::string_view pattern, std::string_view code) noexcept {
+    constexpr std::size_t none = std::string_view::npos;
+    std::size_t p = 0;
+    std::size_t c = 0;
+    std::size_t after_star = none;  // in the pattern
+    std::size_t star_end = 0;       // of what that star has taken of the code
+    for (;;) {
+      p = skip_separators(pattern, p);
+      c = skip_separators(code, c);
+      if (p != pattern.size() && pattern[p] == '*') {
+        after_star = ++p;
+        star_end = c;
+      } else if (c == code.size()) {
+        return p == pattern.size();
+      } else if (p != pattern.size() && lower(pattern[p]) == lower(code[c])) {
+        ++p;
+        ++c;
+      } else if (after_star != none) {
+        p = after_star;
+        c = ++star_end;
+      } else {
+        return false;
+      }
+    }
+  }
+
+  // As on_text() says.
+  [[nodiscard]] static bool phrase(std::string_view phrase, std::string_view text) noexcept {
+    const auto same = [](char a, char b) { return lower(a) == lower(b); };
+    for (auto from = text.begin();; ++from) {
+      from = std::search(from, text.end(), phrase.begin(), phrase.end(), same);
+      if (from == text.end()) return false;
+      const auto to = from + static_cast<std::ptrdiff_t>(phrase.size());
+      const bool begins = from == text.begin() || !is_word(from[-1]) || !is_word(phrase.front());
+      const bool ends = to == text.end() || !is_word(*to) || !is_word(phrase.back());
+      if (begins && ends) return true;
+    }
+  }
+};
+
+// What an error says.
+struct HttpReading {
+  std::optional<int> status;
+  std::string code;
+  bool connection = false;  // nobody could be reached, or nobody answered
+
+  [[nodiscard]] bool says() const noexcept { return status.has_value() || !code.empty(); }
+
+  template <class T>
+  static constexpr bool is_system_code =
+      std::is_same_v<T, std::error_code> || std::is_same_v<T, std::error_condition> || std::is_same_v<T, std::errc>;
+  template <class E>
+  static constexpr bool has_system_code =
+      is_system_code<ReadValue<decltype(detail::raw_code(std::declval<const E&>()))>>;
+  template <class E>
+  static constexpr bool can_read =
+      reads_status<E> || reads_code<E> || reads_retry_after<E> || reads_message<E> || has_system_code<E>;
+
+  // Reads the error as an E, if it is one. True: it has a status or a code.
+  template <class E>
+  bool read_as(const Cause& cause) {
+    const E* const error = cause.get_if<E>();
+    if (error == nullptr) return false;
+    status = detail::read_status(*error);
+    code = detail::read_code(*error);
+    bool silent = reads_status<E> && !says();
+    if constexpr (has_system_code<E>) {
+      detail::with_value(detail::raw_code(*error), [&](const auto& system_code) {
+        if (system_code == std::remove_cvref_t<decltype(system_code)>{}) return;
+        silent = false;
+        connection = connection || is_connection_error(system_code);
+      });
+    }
+    connection = connection || silent;
+    return says();
+  }
+
+  // Reads a returned error that is such a code itself.
+  template <class Code>
+  void read_system_code(const Cause& cause) {
+    if (const Code* const system_code = cause.get_if<Code>()) connection = is_connection_error(*system_code);
+  }
+
+ private:
+  template <class Code>
+  [[nodiscard]] static bool is_connection_error(const Code& system_code) {
+    constexpr std::errc known[] = {
+        std::errc::connection_refused,  std::errc::connection_reset,
+        std::errc::connection_aborted,  std::errc::not_connected,
+        std::errc::broken_pipe,         std::errc::timed_out,
+        std::errc::host_unreachable,    std::errc::network_unreachable,
+        std::errc::network_down,        std::errc::network_reset,
+        std::errc::operation_would_block, std::errc::resource_unavailable_try_again,  // receive timeouts
+    };
+#ifdef EHOSTDOWN  // which has no std::errc, and no place in every system category
+    if (system_code == std::error_code(EHOSTDOWN, std::system_category())) return true;
+    if (system_code == std::error_condition(EHOSTDOWN, std::generic_category())) return true;
+#endif
+    return std::any_of(std::begin(known), std::end(known),
+                       [&](std::errc c) { return system_code == std::make_error_condition(c); });
+  }
+};
+
 // What a caller decided.
 struct HttpRules {
   struct StatusRule {
@@ -190,211 +310,104 @@ struct HttpRules {
     Verdict verdict;
   };
 
+  explicit HttpRules(planb::Refusal decision) {
+    switch (decision) {
+      case planb::Refusal::next_step: refusal = {Action::next_step}; return;
+      case planb::Refusal::next_guarded: refusal = {Action::next_guarded}; return;
+      case planb::Refusal::abort: refusal = {Action::abort}; return;
+    }
+    refuse("planb: http_classifier: say what a refusal means: Refusal::next_step, next_guarded or abort");
+  }
+
+  void add_status(int first, int last, Verdict verdict) {
+    check_status(first <= last ? first : 0);
+    statuses.push_back({first, last, verdict});
+  }
+
+  void add_code(std::string&& pattern, Verdict verdict) {
+    if (HttpMatch::skip_separators(pattern, 0) == pattern.size()) {
+      refuse("planb: http_classifier: on_code() needs a pattern with something in it");
+    }
+    codes.push_back({std::move(pattern), verdict});
+  }
+
+  void add_text(int status, std::string&& phrase, Verdict verdict) {
+    if (std::none_of(phrase.begin(), phrase.end(), HttpMatch::is_word)) {
+      refuse("planb: http_classifier: on_text() needs a phrase with a letter or digit in it");
+    }
+    texts.push_back({status, std::move(phrase), verdict});
+  }
+
+  static void check_status(int first) {
+    if (first < 1) refuse("planb: http_classifier: a status is 1 or more, and the last of a range not below the first");
+  }
+
+  [[nodiscard]] Verdict judge(const Cause& cause, HttpReading&& reading) const {
+    if (!reading.code.empty()) {
+      for (auto rule = codes.rbegin(); rule != codes.rend(); ++rule) {
+        if (HttpMatch::code(rule->pattern, reading.code)) return rule->verdict;
+      }
+      if (const std::optional<int> meant = status_of(HttpTable::codes, reading.code)) {
+        if (*meant == HttpTable::refusal) return refusal;
+        reading.status = *meant;
+      } else if (!reading.status) {
+        reading.status = status_of(HttpTable::stand_ins, reading.code);
+      }
+    }
+    if (reading.status) {
+      if (const std::optional<Verdict> verdict = judge_status(cause, *reading.status)) return *verdict;
+    }
+    if (cause.kind() == CauseKind::rejected) return unknown;
+    if (cause.kind() == CauseKind::timeout) return timeout;
+    if (reading.connection && !reading.says()) return connection;
+    return judge_text(cause, 0).value_or(unknown);
+  }
+
   Verdict refusal;
   Verdict timeout = HttpTable::passing;
   Verdict connection = HttpTable::passing;
   Verdict unknown = HttpTable::unknown;
-  std::vector<StatusRule> statuses = {};
-  std::vector<CodeRule> codes = {};
-  std::vector<TextRule> texts = {};
+  std::vector<StatusRule> statuses;
+  std::vector<CodeRule> codes;
+  std::vector<TextRule> texts;
+
+ private:
+  template <std::size_t N>
+  [[nodiscard]] static std::optional<int> status_of(const HttpTable::CodeRow (&rows)[N], std::string_view code) {
+    for (const HttpTable::CodeRow& row : rows) {
+      if (HttpMatch::code(row.pattern, code)) return row.status;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Verdict> judge_status(const Cause& cause, int status) const {
+    if (const std::optional<Verdict> verdict = judge_text(cause, status)) return verdict;
+    for (auto rule = statuses.rbegin(); rule != statuses.rend(); ++rule) {
+      if (rule->first <= status && status <= rule->last) return rule->verdict;
+    }
+    for (const HttpTable::StatusRow& row : HttpTable::statuses) {
+      if (row.status == status) return row.verdict;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Verdict> judge_text(const Cause& cause, int status) const {
+    if (texts.empty() || cause.kind() == CauseKind::rejected) return std::nullopt;
+    const std::string message = cause.message();
+    for (auto rule = texts.rbegin(); rule != texts.rend(); ++rule) {
+      if (rule->status == status && HttpMatch::phrase(rule->phrase, message)) return rule->verdict;
+    }
+    return std::nullopt;
+  }
 };
-
-[[nodiscard]] constexpr char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-// Letters, digits and what is not ASCII.
-[[nodiscard]] constexpr bool is_word(char c) noexcept {
-  return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || static_cast<unsigned char>(c) >= 0x80U;
-}
-
-[[nodiscard]] constexpr std::size_t skip_separators(std::string_view text, std::size_t at) noexcept {
-  while (at != text.size() && (text[at] == '_' || text[at] == '-' || text[at] == ' ')) ++at;
-  return at;
-}
-
-// As on_code() says. Looks back only to the last `*`, so that no pattern takes more than pattern × code steps.
-[[nodiscard]] constexpr bool matches_code(std::string_view pattern, std::string_view code) noexcept {
-  constexpr std::size_t none = std::string_view::npos;
-  std::size_t p = 0;
-  std::size_t c = 0;
-  std::size_t star = none;       // after the last `*`
-  std::size_t star_taken = 0;    // what that has taken of the code
-  for (;;) {
-    p = skip_separators(pattern, p);
-    c = skip_separators(code, c);
-    if (p != pattern.size() && pattern[p] == '*') {
-      star = ++p;
-      star_taken = c;
-    } else if (c == code.size()) {
-      return p == pattern.size();
-    } else if (p != pattern.size() && lower(pattern[p]) == lower(code[c])) {
-      ++p;
-      ++c;
-    } else if (star != none) {
-      p = star;
-      c = ++star_taken;
-    } else {
-      return false;
-    }
-  }
-}
-
-// As on_text() says.
-[[nodiscard]] inline bool has_phrase(std::string_view text, std::string_view phrase) noexcept {
-  const auto same = [](char a, char b) { return lower(a) == lower(b); };
-  for (auto from = text.begin();; ++from) {
-    from = std::search(from, text.end(), phrase.begin(), phrase.end(), same);
-    if (from == text.end()) return false;
-    const auto to = from + static_cast<std::ptrdiff_t>(phrase.size());
-    const bool begins = from == text.begin() || !is_word(from[-1]) || !is_word(phrase.front());
-    const bool ends = to == text.end() || !is_word(*to) || !is_word(phrase.back());
-    if (begins && ends) return true;
-  }
-}
-
-// For std::error_code, std::error_condition and std::errc: nobody could be reached, or nobody answered in time.
-template <class Code>
-[[nodiscard]] bool is_connection_error(const Code& code) {
-  const std::error_condition known[] = {
-      std::make_error_condition(std::errc::connection_refused),
-      std::make_error_condition(std::errc::connection_reset),
-      std::make_error_condition(std::errc::connection_aborted),
-      std::make_error_condition(std::errc::not_connected),
-      std::make_error_condition(std::errc::broken_pipe),
-      std::make_error_condition(std::errc::timed_out),
-      std::make_error_condition(std::errc::resource_unavailable_try_again),  // a receive timeout
-      std::make_error_condition(std::errc::operation_would_block),           // the same
-      std::make_error_condition(std::errc::host_unreachable),
-      std::make_error_condition(std::errc::network_unreachable),
-      std::make_error_condition(std::errc::network_down),
-      std::make_error_condition(std::errc::network_reset),
-#ifdef EHOSTDOWN
-      std::error_condition(EHOSTDOWN, std::generic_category()),
-#endif
-  };
-  return std::any_of(std::begin(known), std::end(known), [&](const std::error_condition& c) { return code == c; });
-}
-
-template <class T>
-constexpr bool is_error_code =
-    std::is_same_v<T, std::error_code> || std::is_same_v<T, std::error_condition> || std::is_same_v<T, std::errc>;
-
-template <class E>
-constexpr bool has_status = is_status<ReadValue<decltype(raw_status(std::declval<const E&>()))>>;
-template <class E>
-constexpr bool has_error_code = is_error_code<ReadValue<decltype(raw_code(std::declval<const E&>()))>>;
-template <class E>
-constexpr bool is_readable = has_status<E> || has_error_code<E> ||
-                             is_text<ReadValue<decltype(raw_code(std::declval<const E&>()))>> ||
-                             is_duration<ReadValue<decltype(raw_retry_after(std::declval<const E&>()))>> ||
-                             is_text<ReadValue<decltype(raw_message(std::declval<const E&>()))>>;
-
-// What was read from an error.
-struct HttpReading {
-  std::optional<int> status;
-  std::string code;
-  bool connection = false;
-
-  [[nodiscard]] bool says() const noexcept { return status.has_value() || !code.empty(); }
-};
-
-// Reads the error as an E, if it is one. True: it has a status or a code.
-template <class E>
-bool read_as(const Cause& cause, HttpReading& reading) {
-  const E* const error = cause.get_if<E>();
-  if (error == nullptr) return false;
-  reading.status = read_status(*error);
-  reading.code = read_code(*error);
-  bool silent = has_status<E> && !reading.says();
-  if constexpr (has_error_code<E>) {
-    with_value(raw_code(*error), [&](const auto& code) {
-      if (code == std::remove_cvref_t<decltype(code)>{}) return;
-      silent = false;
-      reading.connection = reading.connection || is_connection_error(code);
-    });
-  }
-  reading.connection = reading.connection || silent;
-  return reading.says();
-}
-
-// A returned error that is a Code itself.
-template <class Code>
-void read_code_itself(const Cause& cause, HttpReading& reading) {
-  if (const Code* const code = cause.get_if<Code>()) reading.connection = is_connection_error(*code);
-}
-
-[[nodiscard]] inline std::optional<Verdict> judge_status(const HttpRules& rules, int status, const Cause& cause) {
-  if (cause.kind() != CauseKind::rejected) {
-    for (auto rule = rules.texts.rbegin(); rule != rules.texts.rend(); ++rule) {
-      if (rule->status == status && has_phrase(cause.message(), rule->phrase)) return rule->verdict;
-    }
-  }
-  for (auto rule = rules.statuses.rbegin(); rule != rules.statuses.rend(); ++rule) {
-    if (rule->first <= status && status <= rule->last) return rule->verdict;
-  }
-  for (const HttpTable::StatusRow& row : HttpTable::statuses) {
-    if (row.status == status) return row.verdict;
-  }
-  return std::nullopt;
-}
-
-[[nodiscard]] inline Verdict judge(const HttpRules& rules, const Cause& cause, HttpReading&& reading) {
-  if (!reading.code.empty()) {
-    for (auto rule = rules.codes.rbegin(); rule != rules.codes.rend(); ++rule) {
-      if (matches_code(rule->pattern, reading.code)) return rule->verdict;
-    }
-    const auto is = [&](const HttpTable::CodeRow& row) { return matches_code(row.pattern, reading.code); };
-    const auto* const known = std::find_if(std::begin(HttpTable::codes), std::end(HttpTable::codes), is);
-    if (known != std::end(HttpTable::codes)) {
-      if (known->status == HttpTable::refusal) return rules.refusal;
-      reading.status = known->status;
-    } else if (!reading.status) {
-      const auto* const row = std::find_if(std::begin(HttpTable::stand_ins), std::end(HttpTable::stand_ins), is);
-      if (row != std::end(HttpTable::stand_ins)) reading.status = row->status;
-    }
-  }
-  if (reading.status) {
-    if (const std::optional<Verdict> verdict = judge_status(rules, *reading.status, cause)) return *verdict;
-  }
-  if (cause.kind() == CauseKind::rejected) return rules.unknown;
-  if (cause.kind() == CauseKind::timeout) return rules.timeout;
-  if (reading.connection && !reading.says()) return rules.connection;
-  for (auto rule = rules.texts.rbegin(); rule != rules.texts.rend(); ++rule) {
-    if (rule->status == 0 && has_phrase(cause.message(), rule->phrase)) return rule->verdict;
-  }
-  return rules.unknown;
-}
-
-[[nodiscard]] inline HttpRules rules_for(planb::Refusal refusal) {
-  switch (refusal) {
-    case planb::Refusal::next_step: return {.refusal = {Action::next_step}};
-    case planb::Refusal::next_guarded: return {.refusal = {Action::next_guarded}};
-    case planb::Refusal::abort: return {.refusal = {Action::abort}};
-  }
-  refuse("planb: http_classifier: what a refusal means must be said: Refusal::next_step, next_guarded or abort");
-}
-
-[[nodiscard]] inline std::string checked_phrase(std::string phrase) {
-  if (std::none_of(phrase.begin(), phrase.end(), is_word)) {
-    refuse("planb: http_classifier: on_text() needs a phrase with a letter or digit, not \"" + phrase + '"');
-  }
-  return phrase;
-}
-
-inline void check_statuses(int first, int last) {
-  if (first >= 1 && first <= last) return;
-  refuse("planb: http_classifier: no error has a status from " + std::to_string(first) + " to " + std::to_string(last));
-}
 
 }  // namespace detail
 
 template <class... E>
-HttpClassifier<E...>::HttpClassifier(Refusal refusal)
-    : rules_(std::make_shared<const detail::HttpRules>(detail::rules_for(refusal))) {
+HttpClassifier<E...>::HttpClassifier(Refusal refusal) : rules_(std::make_shared<const detail::HttpRules>(refusal)) {
   static_assert((std::is_same_v<E, std::remove_cvref_t<E>> && ...),
                 "planb: http_classifier<E...> names error types without const or reference");
-  static_assert((detail::is_readable<E> && ...),
+  static_assert((detail::HttpReading::can_read<E> && ...),
                 "planb: http_classifier<E...>: an error type here needs something to read: a member `status` (an integer), "
                 "`code` or `message` (strings) or `retry_after` (a duration), or the same in planb::error_traits");
 }
@@ -405,16 +418,15 @@ Verdict HttpClassifier<E...>::operator()(const Cause& cause) const {
   detail::HttpReading reading{cause.status(), cause.code()};
   // What the plan knows of the error may be a base that says nothing, and outside a plan nothing is known of it.
   if (!reading.says()) {
-    static_cast<void>((detail::read_as<E>(cause, reading) || ... || false) ||
-                      detail::read_as<ProviderError>(cause, reading) ||
-                      detail::read_as<std::system_error>(cause, reading));
-    if (detail::CauseAccess::is_returned(cause)) {
-      detail::read_code_itself<std::error_code>(cause, reading);
-      detail::read_code_itself<std::error_condition>(cause, reading);
-      detail::read_code_itself<std::errc>(cause, reading);
+    static_cast<void>((reading.read_as<E>(cause) || ... || reading.read_as<ProviderError>(cause)) ||
+                      reading.read_as<std::system_error>(cause));
+    if (!detail::CauseAccess::is_thrown(cause)) {
+      reading.read_system_code<std::error_code>(cause);
+      reading.read_system_code<std::error_condition>(cause);
+      reading.read_system_code<std::errc>(cause);
     }
   }
-  return detail::judge(*rules_, cause, std::move(reading));
+  return rules_->judge(cause, std::move(reading));
 }
 
 template <class... E>
@@ -429,30 +441,24 @@ HttpClassifier<E...> HttpClassifier<E...>::with(Change change) const {
 
 template <class... E>
 HttpClassifier<E...> HttpClassifier<E...>::on_status(int first, int last, Verdict verdict) const {
-  detail::check_statuses(first, last);
-  return with([&](detail::HttpRules& rules) { rules.statuses.push_back({first, last, verdict}); });
+  return with([&](detail::HttpRules& rules) { rules.add_status(first, last, verdict); });
 }
 
 template <class... E>
 HttpClassifier<E...> HttpClassifier<E...>::on_code(std::string pattern, Verdict verdict) const {
-  if (detail::skip_separators(pattern, 0) == pattern.size()) {
-    detail::refuse("planb: http_classifier: on_code() needs a pattern, not \"" + pattern + '"');
-  }
-  return with([&](detail::HttpRules& rules) { rules.codes.push_back({std::move(pattern), verdict}); });
+  return with([&](detail::HttpRules& rules) { rules.add_code(std::move(pattern), verdict); });
 }
 
 template <class... E>
 HttpClassifier<E...> HttpClassifier<E...>::on_text(std::string phrase, Verdict verdict) const {
-  return with([&](detail::HttpRules& rules) {
-    rules.texts.push_back({0, detail::checked_phrase(std::move(phrase)), verdict});
-  });
+  return with([&](detail::HttpRules& rules) { rules.add_text(0, std::move(phrase), verdict); });
 }
 
 template <class... E>
 HttpClassifier<E...> HttpClassifier<E...>::on_text(int status, std::string phrase, Verdict verdict) const {
-  detail::check_statuses(status, status);
   return with([&](detail::HttpRules& rules) {
-    rules.texts.push_back({status, detail::checked_phrase(std::move(phrase)), verdict});
+    detail::HttpRules::check_status(status);
+    rules.add_text(status, std::move(phrase), verdict);
   });
 }
 

@@ -76,6 +76,7 @@ class PlanRun {
     const Attempt attempt = engine_.attempt();
     context.reset();
     Cause failure;
+    [[maybe_unused]] const auto keep = [&](auto make) { failure = make(); };
     PLANB_DETAIL_TRY {
       const CurrentMetadata::Scope scope(engine_.metadata());
       detail::CauseRoom returned;
@@ -84,7 +85,7 @@ class PlanRun {
       if (context.full_) return true;
       failure = returned.take();
     }
-    PLANB_DETAIL_CATCH(failure.operator=, engine_.abandon())
+    PLANB_DETAIL_CATCH(keep, engine_.abandon())
     engine_.fail(std::move(failure));
     return false;
   }

@@ -52,6 +52,12 @@ class HintReader {
     text_ = text_.substr(0, text_.find_last_not_of(blank) + 1);  // npos + 1 is 0: nothing is left
   }
 
+  // Whether `text` has `part` (in lower case) in it, in any case.
+  [[nodiscard]] static bool has_part(std::string_view text, std::string_view part) noexcept {
+    const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b; };
+    return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+  }
+
   // `unit` is that of a bare number, in nanoseconds.
   [[nodiscard]] std::optional<Duration> read(std::int64_t unit) noexcept {
     if (text_.empty()) return std::nullopt;
@@ -234,13 +240,10 @@ class HintReader {
     return then;
   }
 
-  // Whether the text begins with `name` (in lower case), in any case.
+  // A `name` (in lower case) at the start of the text, in any case.
   [[nodiscard]] bool take_word(std::string_view name) noexcept {
     if (text_.size() < name.size()) return false;
-    for (std::size_t i = 0; i != name.size(); ++i) {
-      const char c = text_[i];
-      if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != name[i]) return false;
-    }
+    if (!has_part(text_.substr(0, name.size()), name)) return false;
     text_.remove_prefix(name.size());
     return true;
   }
@@ -318,12 +321,6 @@ class HintReader {
   Instant now_{};
 };
 
-// Whether `text` has `part` (in lower case) in it, in any case.
-[[nodiscard]] inline bool has_part(std::string_view text, std::string_view part) noexcept {
-  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b; };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
-}
-
 }  // namespace detail
 
 inline std::optional<Duration> parse_retry_after(std::string_view value,
@@ -333,15 +330,11 @@ inline std::optional<Duration> parse_retry_after(std::string_view value,
 
 inline std::optional<Duration> parse_retry_after(std::string_view header, std::string_view value,
                                                  std::chrono::system_clock::time_point now) noexcept {
-  const auto ends_in = [&](std::string_view end) {
-    return header.size() >= end.size() && detail::has_part(header.substr(header.size() - end.size()), end);
-  };
-  const bool millis = ends_in("-ms");
-  const std::string_view name = millis ? header.substr(0, header.size() - 3) : header;
-  const auto is = [&](std::string_view known) { return name.size() == known.size() && detail::has_part(name, known); };
-  const bool resets = (detail::has_part(name, "ratelimit") || detail::has_part(name, "rate-limit")) &&
-                      detail::has_part(name, "reset");
-  if (!is("retry-after") && !(millis && is("x-ms-retry-after")) && !resets) return std::nullopt;
+  const auto has = [&](std::string_view part) { return detail::HintReader::has_part(header, part); };
+  const auto is = [&](std::string_view name) { return header.size() == name.size() && has(name); };
+  const bool resets = (has("ratelimit") || has("rate-limit")) && has("reset");
+  if (!resets && !is("retry-after") && !is("retry-after-ms") && !is("x-ms-retry-after-ms")) return std::nullopt;
+  const bool millis = header.size() > 3 && detail::HintReader::has_part(header.substr(header.size() - 3), "-ms");
   return detail::HintReader(value, now).read(millis ? 1'000'000 : 1'000'000'000);
 }
 

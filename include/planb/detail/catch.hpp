@@ -6,17 +6,18 @@
 
 #include <exception>
 
-// PLANB_DETAIL_TRY { attempt } PLANB_DETAIL_CATCH(keep, on_unwind): hands what was thrown to keep(Cause&&), without
-// another throw. glibc's forced unwind (pthread_cancel, pthread_exit) is no exception: `on_unwind` runs, and it goes on.
+// PLANB_DETAIL_TRY { attempt } PLANB_DETAIL_CATCH(keep, on_unwind): hands a function that makes the cause of what was
+// thrown to `keep`, without another throw. glibc's forced unwind (pthread_cancel, pthread_exit) is no exception:
+// `on_unwind` runs, and it goes on.
 // std::exception is caught first, since its address tells its type; Defect before it, since the handler tells it apart.
 #if PLANB_HAS_EXCEPTIONS
 #define PLANB_DETAIL_TRY try
 #define PLANB_DETAIL_CATCH(keep, on_unwind)                                                               \
   catch (const ::planb::Defect& planb_e) {                                                                 \
-    keep(::planb::detail::CauseAccess::caught(planb_e, ::planb::CauseKind::defect));                     \
+    keep([&] { return ::planb::detail::CauseAccess::caught(planb_e, ::planb::CauseKind::defect); });                     \
   }                                                                                                        \
   catch (const ::std::exception& planb_e) {                                                                \
-    keep(::planb::detail::CauseAccess::caught(planb_e));                                                 \
+    keep([&] { return ::planb::detail::CauseAccess::caught(planb_e); });                                                 \
   }                                                                                                        \
   catch (...) {                                                                                            \
     ::std::exception_ptr planb_p = ::std::current_exception();                                             \
@@ -24,7 +25,7 @@
       on_unwind;                                                                                           \
       throw;                                                                                               \
     }                                                                                                      \
-    keep(::planb::detail::CauseAccess::caught_unknown(::std::move(planb_p)));                            \
+    keep([&] { return ::planb::detail::CauseAccess::caught_unknown(::std::move(planb_p)); });                            \
   }
 #else
 #define PLANB_DETAIL_TRY

@@ -44,10 +44,14 @@ union FailureRoom {
   Failure failure;
   CauseRoom returned;  // by a factory
 
-  void build(Cause&& cause, std::optional<Verdict> verdict = std::nullopt, bool by_rule = false) noexcept {
-    ::new (static_cast<void*>(std::addressof(failure))) Failure{std::move(cause), verdict, by_rule};
+  // `make()` gives the cause, in place.
+  template <class Make>
+  void build(Make&& make, std::optional<Verdict> verdict = std::nullopt, bool by_rule = false) {
+    ::new (static_cast<void*>(std::addressof(failure))) Failure{make(), verdict, by_rule};
   }
-  void build_returned() noexcept { build(returned.take()); }
+  void build_returned() {
+    build([cause = returned.take()]() mutable { return std::move(cause); });
+  }
 
   // Tells the engine, and leaves the room empty.
   void tell(Engine& run) {
@@ -107,7 +111,7 @@ template <class R, class F>
   using Result = std::remove_cvref_t<R>;
   if constexpr (ResultType<R>) {
     if (!has_value(result)) {
-      failure.build(Cause::of(result_traits<Result>::error(std::forward<R>(result))));
+      failure.build([&] { return Cause::of(result_traits<Result>::error(std::forward<R>(result))); });
       return false;
     }
   }
@@ -119,14 +123,14 @@ template <class R, class F>
         refusal = ask_acceptance(fn.accepts, value);
       } catch (...) {
         if (std::current_exception() == nullptr) throw;
-        failure.build(Cause::current(), std::nullopt, true);
+        failure.build([] { return Cause::current(); }, std::nullopt, true);
         return false;
       }
 #else
       refusal = ask_acceptance(fn.accepts, value);
 #endif
       if (!refusal.refused) return true;
-      failure.build(rejected(std::forward<decltype(value)>(value)), refusal.verdict);
+      failure.build([&] { return rejected(std::forward<decltype(value)>(value)); }, refusal.verdict);
       return false;
     };
     if constexpr (ResultType<R>) {

@@ -525,7 +525,7 @@ inline void Engine::abandon() {
 }
 
 // The order of the questions is the contract's: the first that answers wins.
-inline NextMove Engine::decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now) {
+PLANB_INLINE NextMove Engine::decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now) {
   const Cause& cause = record_->cause;
   const StepPolicy& step = policy();
   const auto end = [](RunEnd run_end) { return NextMove{.kind = NextMove::end, .run_end = run_end}; };
