@@ -409,7 +409,7 @@ TEST_CASE("a timeout and a real failure race: the error is kept, and read first"
   CHECK(result.has_value());
   CHECK(asked == std::vector{503});
   REQUIRE(log.of<AttemptFailure>().size() == 1);
-  const Cause& cause = log.of<AttemptFailure>()[0].cause;
+  const Cause cause = log.of<AttemptFailure>()[0].cause;
   CHECK(cause.kind() == CauseKind::timeout);
   CHECK(cause.status() == 503);
   CHECK(cause.code() == "overloaded");

@@ -328,6 +328,27 @@ TEST_CASE("the attempt knows its place in the run", "[run]") {
   }
 }
 
+TEST_CASE("an attempt's deadline is that of its own step", "[run][field-15]") {
+  const ExecutionPlan<Client> plan{{.name = "limited", .provide = Client{1}, .timeout = 1h},
+                                   {.name = "unlimited", .provide = Client{2}},
+                                   {.name = "limited again", .provide = Client{3}, .timeout = 2h}};
+  std::vector<std::string> seen;
+  const auto fn = [&](Client&, const Attempt& a) {
+    seen.push_back(!a.deadline() ? "none" : *a.timeout() <= 1h ? "1h" : "2h");
+    CHECK(a.deadline().has_value() == a.timeout().has_value());
+    throw std::runtime_error("down");
+  };
+  const std::vector<std::string> expected{"1h", "none", "2h"};
+  SECTION("without options") {
+    CHECK_THROWS_AS(run_with_plan(plan, fn), planb::PlanExhausted);
+    CHECK(seen == expected);
+  }
+  SECTION("with a handler") {
+    CHECK_THROWS_AS(run_with_plan(plan, fn, {.on_event = [](const planb::Event&) {}}), planb::PlanExhausted);
+    CHECK(seen == expected);
+  }
+}
+
 TEST_CASE("members of the context may be called", "[run]") {
   CHECK(run_with_plan(numbered(), &Client::same_id) == 1);
   CHECK(run_with_plan(numbered(), &Client::with_attempt) == 11);

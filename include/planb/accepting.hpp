@@ -3,6 +3,7 @@
 
 #include <planb/cause.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/detail/invoke.hpp>
 #include <planb/result.hpp>
 
 #include <optional>
@@ -44,26 +45,26 @@ template <class F>
 }
 
 // Why a value was refused: nothing where it was accepted.
-struct Refusal {
+struct Acceptance {
   bool refused = false;
   std::optional<Verdict> verdict = std::nullopt;
 };
 
 template <class P, class V>
-[[nodiscard]] Refusal ask_acceptance(P& accepts, const V& value) {
+[[nodiscard]] Acceptance ask_acceptance(P& accepts, const V& value) {
   static_assert(std::is_invocable_v<P&, const V&>,
                 "planb: the predicate of accepting() must take the callable's value by const reference");
-  using Answer = std::remove_cvref_t<std::invoke_result_t<P&, const V&>>;
-  static_assert(std::is_same_v<Answer, Verdict> || std::is_same_v<Answer, std::optional<Verdict>> ||
-                    std::is_convertible_v<Answer, bool>,
+  using Said = std::remove_cvref_t<std::invoke_result_t<P&, const V&>>;
+  static_assert(std::is_same_v<Said, Verdict> || std::is_same_v<Said, std::optional<Verdict>> ||
+                    std::is_convertible_v<Said, bool>,
                 "planb: the predicate of accepting() returns bool, or std::optional<planb::Verdict> where none accepts");
-  if constexpr (std::is_same_v<Answer, Verdict>) {
-    return {true, accepts(value)};
-  } else if constexpr (std::is_same_v<Answer, std::optional<Verdict>>) {
-    const std::optional<Verdict> verdict = accepts(value);
+  if constexpr (std::is_same_v<Said, Verdict>) {
+    return {true, invoke_lvalue(accepts, value)};
+  } else if constexpr (std::is_same_v<Said, std::optional<Verdict>>) {
+    const std::optional<Verdict> verdict = invoke_lvalue(accepts, value);
     return {verdict.has_value(), verdict};
   } else {
-    return {!static_cast<bool>(accepts(value)), std::nullopt};
+    return {!static_cast<bool>(invoke_lvalue(accepts, value)), std::nullopt};
   }
 }
 

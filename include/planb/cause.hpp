@@ -258,7 +258,7 @@ struct CauseAccess {
       if (const void* const object = (*type)->find(thrown)) {
         thrown.named = object;
         cause.ops_ = *type;
-      } else if (missed != std::size(thrown.missed)) {
+      } else if (!(*type)->cheap_to_find && missed != std::size(thrown.missed)) {
         thrown.missed[missed++] = *type;
       }
     }
@@ -317,7 +317,7 @@ inline Cause Cause::current() {
 
 template <class E>
 Cause Cause::of(E&& error) {
-  using Error = std::remove_cvref_t<std::conditional_t<std::is_convertible_v<E, const char*>, std::string, E>>;
+  using Error = std::remove_cvref_t<std::conditional_t<std::is_array_v<std::remove_reference_t<E>>, std::string, E>>;
   Cause cause;
   if constexpr (std::is_same_v<Error, Cause>) {
     return std::forward<E>(error);
@@ -428,7 +428,6 @@ inline std::string Cause::message() const {
   std::string text;
   if (const void* error = object()) {
     text = ops_->message(error);
-    if (!is_value_ && text.empty() && ops_->status(error)) return text;
   }
 #if PLANB_HAS_EXCEPTIONS
   if (held_ == Held::thrown && text.empty()) {
@@ -437,7 +436,7 @@ inline std::string Cause::message() const {
   }
 #endif
   if (is_value_) return text.empty() ? "value rejected" : "value rejected: " + text;
-  if (!text.empty()) return text;
+  if (!text.empty() || status()) return text;
   switch (kind_) {
     case CauseKind::timeout: return "timed out";
     case CauseKind::interrupted: return "interrupted";

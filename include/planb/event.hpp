@@ -60,7 +60,7 @@ struct AttemptStart {
   int attempt = 0;       // across all steps, from 1
   int step_attempt = 0;  // within the step, from 1
   int step_index = 0;    // from 0
-  std::string step_name;
+  std::string step_name = {};
   TimePoint at{};
 };
 
@@ -68,7 +68,7 @@ struct AttemptSuccess {
   int attempt = 0;
   int step_attempt = 0;
   int step_index = 0;
-  std::string step_name;
+  std::string step_name = {};
   TimePoint at{};
   Duration duration{};  // since the attempt's start
 };
@@ -77,18 +77,18 @@ struct AttemptFailure {
   int attempt = 0;
   int step_attempt = 0;
   int step_index = 0;
-  std::string step_name;
+  std::string step_name = {};
   TimePoint at{};
   Duration duration{};
-  Cause cause;
-  Verdict verdict;
-  NextMove next;
+  Cause cause = {};
+  Verdict verdict = {};
+  NextMove next = {};
 };
 
 // A step was passed over without an attempt.
 struct StepSkipped {
   int step_index = 0;
-  std::string step_name;
+  std::string step_name = {};
   TimePoint at{};
   SkipReason reason = SkipReason::declined;
   std::optional<TimePoint> opens_at = std::nullopt;  // of a closed gate: when it may be tried again
@@ -225,7 +225,7 @@ template <class E>
   detail::append_name(line, event.step_name);
   line += ' ';
   line += to_string(event.reason);
-  if (event.opens_at) line += " for " + detail::duration_text(detail::between(event.at, *event.opens_at));
+  if (event.opens_at) line += detail::open_text(detail::between(event.at, *event.opens_at), *event.opens_at);
   return line;
 }
 
@@ -275,7 +275,8 @@ class EventHandler {
                                                                     : 8U;
 
   template <class F, class E>
-  static constexpr bool takes = std::is_invocable_v<F&, const E&> || std::is_invocable_v<F&, const Event&>;
+  static constexpr bool takes =  // the second is not even asked where the first will do: that might not compile
+      std::disjunction_v<std::is_invocable<F&, const E&>, std::is_invocable<F&, const Event&>>;
 
   template <class F>
   struct Adapter {

@@ -5,6 +5,8 @@
 #include <planb/attempt.hpp>
 #include <planb/cause.hpp>
 #include <planb/checked.hpp>
+#include <planb/circuit_breaker.hpp>
+#include <planb/classify.hpp>
 #include <planb/clock.hpp>
 #include <planb/error_traits.hpp>
 #include <planb/event.hpp>
@@ -16,6 +18,7 @@
 #include <planb/plan_run.hpp>
 #include <planb/report.hpp>
 #include <planb/result.hpp>
+#include <planb/retry_after.hpp>
 #include <planb/run.hpp>
 #include <planb/run_options.hpp>
 #include <planb/schedule.hpp>

@@ -66,17 +66,17 @@ struct RunReport {
 
 namespace detail {
 
+[[nodiscard]] inline std::string circuit_text(const StepReport& step) {
+  std::string text = "circuit open";
+  if (step.opens_in && step.opens_at) text += open_text(*step.opens_in, *step.opens_at);
+  return text;
+}
+
 [[nodiscard]] inline std::string step_line(const StepReport& step, bool answered) {
   std::string line = step_label(step.name, step.index) + ": ";
   if (step.skipped) {
-    line += "skipped, ";
-    if (*step.skipped == SkipReason::gate_closed) {
-      line += "circuit open";
-      if (step.opens_in) line += " for " + duration_text(*step.opens_in);
-    } else {
-      line += planb::to_string(*step.skipped);
-    }
-    return line;
+    return line + "skipped, " +
+           (*step.skipped == SkipReason::gate_closed ? circuit_text(step) : planb::to_string(*step.skipped));
   }
   if (!step.cause) return line + (answered ? "answered" : "no failure");
   const int failures = answered ? step.attempts - 1 : step.attempts;
@@ -84,7 +84,10 @@ namespace detail {
   if (failures != 1) line += std::to_string(failures) + " attempts, last ";
   append_clipped(line, describe(*step.cause));
   if (step.alert) line += " (alert)";
-  if (!answered && (step.left == LeaveReason::not_retryable || step.left >= LeaveReason::wait_too_long)) {
+  if (answered) return line;
+  if (step.left == LeaveReason::gate_closed) {
+    line += ", " + circuit_text(step);
+  } else if (step.left == LeaveReason::not_retryable || step.left >= LeaveReason::wait_too_long) {
     line += std::string(", ") + planb::to_string(step.left);
   }
   return line;

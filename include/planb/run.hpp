@@ -6,6 +6,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/drive.hpp>
 #include <planb/detail/engine.hpp>
+#include <planb/detail/invoke.hpp>
 #include <planb/plan.hpp>
 #include <planb/plan_error.hpp>
 #include <planb/plan_result.hpp>
@@ -26,30 +27,6 @@ namespace detail {
 // Calls fn(args..., attempt) where it takes that, else fn(args...); members of a context as well. Always an lvalue.
 template <class F, class... Args>
 concept CallableWith = std::is_invocable_v<F&, Args..., const Attempt&> || std::is_invocable_v<F&, Args...>;
-
-template <class M, class C, class Arg, class... Args>
-decltype(auto) invoke_member(M C::*member, Arg& object, Args&&... args) {
-  if constexpr (!std::is_base_of_v<C, Arg>) {
-    if constexpr (requires { { object.get() } -> std::convertible_to<C&>; }) {  // std::reference_wrapper
-      return invoke_member(member, object.get(), std::forward<Args>(args)...);
-    } else {
-      return invoke_member(member, *object, std::forward<Args>(args)...);
-    }
-  } else if constexpr (std::is_function_v<M>) {
-    return (object.*member)(std::forward<Args>(args)...);
-  } else {
-    return (object.*member);
-  }
-}
-
-template <class F, class... Args>
-decltype(auto) invoke_lvalue(F& fn, Args&&... args) {
-  if constexpr (std::is_member_pointer_v<std::remove_const_t<F>>) {
-    return invoke_member(fn, std::forward<Args>(args)...);
-  } else {
-    return fn(std::forward<Args>(args)...);
-  }
-}
 
 template <class F, class... Args>
 decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {

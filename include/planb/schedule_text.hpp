@@ -127,7 +127,7 @@ class ScheduleParser {
       return fail("at most " + std::to_string(max_schedule_depth) + " schedules inside one another, and " +
                   std::to_string(max_schedule_parts) + " in all");
     }
-    const Result result = call(name, start);
+    Result result = call(name, start);
     --depth_;
     return result;
   }

@@ -117,7 +117,7 @@ template <class R, class F>
   }
   if constexpr (is_accepting<std::remove_cvref_t<F>>) {
     const auto ask = [&](auto&& value) {
-      Refusal refusal;
+      Acceptance refusal;
 #if PLANB_HAS_EXCEPTIONS
       try {
         refusal = ask_acceptance(fn.accepts, value);

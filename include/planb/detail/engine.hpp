@@ -339,8 +339,13 @@ inline bool Engine::try_enter(Now& now) {
       delay = *wait;
     }
   }
-  if (const Duration left = time_left(now); left <= Duration::zero() || delay >= left) {
-    return skip(SkipReason::out_of_time, now), false;
+  if (options_.budget) {
+    const Duration left = time_left(now);
+    if (left <= Duration::zero() || delay >= left) return skip(SkipReason::out_of_time, now), false;
+  }
+  if (delay > Duration::zero() && step.gate != nullptr) {
+    const TimePoint opens_at = step.gate->opens_at(now());
+    if (opens_at > add(now(), delay)) return skip(SkipReason::gate_closed, now, opens_at), false;
   }
   lacked_time_ = false;
   if (delay > Duration::zero()) {
@@ -390,8 +395,12 @@ inline bool Engine::start() {
   if (out_of_budget(now)) return finish(RunEnd::deadline), false;
   const Duration left = time_left(now);
   if (left <= Duration::zero()) {  // a wait that took longer than it should
-    if (record_ != nullptr) record_->left = LeaveReason::out_of_time;
-    lacked_time_ = true;
+    if (record_ != nullptr) {
+      record_->left = LeaveReason::out_of_time;
+      lacked_time_ = true;
+    } else {
+      skip(SkipReason::out_of_time, now);
+    }
     go_to_next_step();
     return false;
   }
@@ -427,22 +436,19 @@ inline bool Engine::start() {
 
 inline void Engine::tell_success() {
   Now now(*this);
-  if (permit_) {
 #if PLANB_HAS_EXCEPTIONS
-    try {
-      permit_->succeeded(now());
-    } catch (...) {  // the answer is there; a gate's callable cannot take it back
-      if (std::current_exception() == nullptr) {
-        permit_.reset();
-        tell_success();
-        throw;
-      }
-    }
-#else
-    permit_->succeeded(now());
-#endif
+  try {
+    if (permit_) permit_->succeeded(now());
+  } catch (...) {  // the answer is there, and a gate's callable cannot take it back; but a defect leaves, as does an unwind
     permit_.reset();
+    if (std::current_exception() != nullptr && Cause::current().kind() != CauseKind::defect) return tell_success();
+    tell_success();
+    throw;
   }
+#else
+  if (permit_) permit_->succeeded(now());
+#endif
+  permit_.reset();
   if (wanted<AttemptSuccess>()) {
     notify(Event(AttemptSuccess{attempt_, record_->attempts, step_, std::string(policy().name), now(),
                                 between(started_, now())}));

@@ -114,6 +114,7 @@ class PLANB_VISIBLE UncopyableError : public std::exception {
 struct ErrorOps {
   TypeId type;
   bool trivial;  // to copy and to destroy
+  bool cheap_to_find;  // in a std::exception: no throw is needed
   int says;      // how much can be read: one for each of status, code, retry_after and message
   void (*copy)(const void* from, void* to);
   void (*move)(void* from, void* to) noexcept;  // and ends the life of *from
@@ -134,6 +135,7 @@ template <class E>
 inline constexpr ErrorOps error_ops{
     type_id<E>(),
     std::is_trivially_copyable_v<E>,
+    PLANB_HAS_RTTI && std::is_polymorphic_v<E> && std::is_base_of_v<std::exception, E>,
     (reads_status<E> ? 1 : 0) + (reads_code<E> ? 1 : 0) + (reads_retry_after<E> ? 1 : 0) + (reads_message<E> ? 1 : 0),
     [](const void* from, void* to) {
       if constexpr (is_held<E> && std::is_copy_constructible_v<E>) ::new (to) E(*static_cast<const E*>(from));

@@ -66,4 +66,10 @@ inline void append_name(std::string& line, std::string_view name) {
   return std::to_string(minutes / 60) + " h" + (rest != 0 ? " " + std::to_string(rest) + " min" : "");
 }
 
+// For how long a gate stays closed: " for 4.2 s"; nothing where that is not known, or for ever.
+[[nodiscard]] inline std::string open_text(Duration opens_in, TimePoint opens_at) {
+  if (opens_in <= Duration::zero() || opens_at == (TimePoint::max)()) return {};
+  return " for " + duration_text(opens_in);
+}
+
 }  // namespace planb::inline PLANB_ABI::detail

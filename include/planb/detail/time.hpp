@@ -4,6 +4,7 @@
 #include <planb/detail/config.hpp>
 
 #include <chrono>
+#include <ratio>
 
 namespace planb::inline PLANB_ABI {
 
@@ -42,7 +43,14 @@ template <class Rep, class Period>
   if constexpr (std::chrono::treat_as_floating_point_v<Rep>) {
     return Duration{static_cast<Duration::rep>(ns)};
   } else {
-    return std::chrono::duration_cast<Duration>(d);
+    using Ratio = std::ratio_divide<Period, std::nano>;  // nanoseconds for each tick
+    if constexpr (Ratio::den == 1) {
+      return Duration{static_cast<Duration::rep>(d.count()) * Ratio::num};
+    } else {  // divided first: the product might not fit
+      const auto ticks = static_cast<Duration::rep>(d.count());
+      return Duration{ticks / Ratio::den * Ratio::num +
+                      static_cast<Duration::rep>(static_cast<long double>(ticks % Ratio::den) * Ratio::num / Ratio::den)};
+    }
   }
 }
 

@@ -1,0 +1,36 @@
+// Calls a callable as an lvalue; members of a class as well. Cheaper to include than std::invoke.
+#pragma once
+
+#include <planb/detail/config.hpp>
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI::detail {
+
+template <class M, class C, class Arg, class... Args>
+decltype(auto) invoke_member(M C::*member, Arg& object, Args&&... args) {
+  if constexpr (!std::is_base_of_v<C, Arg>) {
+    if constexpr (requires { { object.get() } -> std::convertible_to<C&>; }) {  // std::reference_wrapper
+      return invoke_member(member, object.get(), std::forward<Args>(args)...);
+    } else {
+      return invoke_member(member, *object, std::forward<Args>(args)...);
+    }
+  } else if constexpr (std::is_function_v<M>) {
+    return (object.*member)(std::forward<Args>(args)...);
+  } else {
+    return (object.*member);
+  }
+}
+
+template <class F, class... Args>
+decltype(auto) invoke_lvalue(F& fn, Args&&... args) {
+  if constexpr (std::is_member_pointer_v<std::remove_const_t<F>>) {
+    return invoke_member(fn, std::forward<Args>(args)...);
+  } else {
+    return fn(std::forward<Args>(args)...);
+  }
+}
+
+}  // namespace planb::inline PLANB_ABI::detail
