@@ -73,6 +73,7 @@ class PlanRun {
   // Builds the context of the attempt. A factory that fails is a failed attempt: then this says fail() itself and gives
   // false, and next() says what follows. Destroy the context before succeed() or fail().
   [[nodiscard]] bool provide(ContextSlot<Ctx>& context) {
+    if (!engine_.attempting()) detail::Engine::misuse("provide() was called without an attempt that is running");
     const Attempt attempt = engine_.attempt();
     context.reset();
     Cause failure;

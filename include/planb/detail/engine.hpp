@@ -108,6 +108,9 @@ class Engine {
   // The attempt was given up from outside: its thread or its owner goes away.
   void abandon();
 
+  // The caller broke the protocol: a Defect.
+  [[noreturn]] static void misuse(const char* what);
+
   [[nodiscard]] TimePoint due() const noexcept { return due_; }
   [[nodiscard]] bool attempting() const noexcept { return state_ == State::attempting; }
   [[nodiscard]] int step() const noexcept { return step_; }
@@ -176,6 +179,7 @@ class Engine {
   void begin_quietly() {
     if (record_ == nullptr) record_ = &records_.emplace_back(step_);
     count_attempt();
+    site_.deadline = no_deadline;
     site_.previous = last_cause();
     state_ = State::attempting;
   }
@@ -232,8 +236,6 @@ class Engine {
     return options_.on_event.wants<E>();
   }
   void notify(const Event& event);
-
-  [[noreturn]] static void misuse(const char* what);
 
   PlanView plan_;
   const RunOptions& options_;
@@ -437,13 +439,19 @@ inline bool Engine::start() {
 inline void Engine::tell_success() {
   Now now(*this);
 #if PLANB_HAS_EXCEPTIONS
+  // The answer is there, and a gate's callable cannot take it back. But a defect leaves, and so does an unwind, which
+  // must not be caught for good.
+  std::exception_ptr defect;
   try {
     if (permit_) permit_->succeeded(now());
-  } catch (...) {  // the answer is there, and a gate's callable cannot take it back; but a defect leaves, as does an unwind
-    permit_.reset();
-    if (std::current_exception() != nullptr && Cause::current().kind() != CauseKind::defect) return tell_success();
-    tell_success();
-    throw;
+  } catch (const Defect&) {
+    defect = std::current_exception();
+  } catch (...) {
+    if (std::current_exception() == nullptr) {
+      permit_.reset();
+      tell_success();
+      throw;
+    }
   }
 #else
   if (permit_) permit_->succeeded(now());
@@ -453,6 +461,9 @@ inline void Engine::tell_success() {
     notify(Event(AttemptSuccess{attempt_, record_->attempts, step_, std::string(policy().name), now(),
                                 between(started_, now())}));
   }
+#if PLANB_HAS_EXCEPTIONS
+  if (defect != nullptr) std::rethrow_exception(defect);
+#endif
 }
 
 inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
@@ -614,9 +625,15 @@ inline void Engine::tell_failure(const NextMove& move, Verdict verdict, Now& now
   Event event(AttemptFailure{attempt_, record_->attempts, step_, std::string(policy().name), now(),
                              between(started_, now()), std::move(record_->cause), verdict, move});
   telling_ = &event.get_if<AttemptFailure>()->cause;
+  struct Back {  // also where a handler's thread is unwound
+    Engine& engine;
+    Event& event;
+    ~Back() {
+      engine.telling_ = nullptr;
+      engine.record_->cause = EventAccess::take_cause(event);
+    }
+  } const back{*this, event};
   notify(event);
-  telling_ = nullptr;
-  record_->cause = EventAccess::take_cause(event);
 }
 
 inline void Engine::notify(const Event& event) {
