@@ -655,9 +655,10 @@ TEST_CASE("a connection that breaks in the middle of an answer is an error witho
   CHECK(cause.message() == "no complete answer from " + server.url().authority());
 }
 
-TEST_CASE("a provider that falls silent is left when the attempt's time is up", "[ask][loopback][field-40]") {
+TEST_CASE("a provider that falls silent, or never comes to an end, is left when the attempt's time is up",
+          "[ask][loopback][field-40]") {
   Reply reply = chat_answer("never, or only half of this");
-  reply.extent = GENERATE(Reply::nothing, Reply::half_then_silence);
+  reply.extent = GENERATE(Reply::nothing, Reply::half_then_silence, Reply::endless);
   const LoopbackProvider server(reply);
   const LoopbackProvider next(chat_answer("hi"));
 

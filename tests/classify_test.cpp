@@ -7,8 +7,8 @@
 
 #include "catch.hpp"
 
-#include <chrono>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <future>
 #include <ios>
@@ -154,7 +154,8 @@ static_assert(!std::is_convertible_v<Refusal, planb::HttpClassifier<>>);
 static_assert(std::is_convertible_v<planb::HttpClassifier<>, Classifier>);
 static_assert(std::is_convertible_v<planb::HttpClassifier<LlmError, CurlError>, Classifier>);
 
-// --- The table --------------------------------------------------------------------------------------------------------
+// --- The table
+// --------------------------------------------------------------------------------------------------------
 
 TEST_CASE("every status from 400 to 599 has its verdict") {
   // R retry, n next step, L next step with an alert, G next guarded step, A abort
@@ -194,18 +195,23 @@ TEST_CASE("every status from 400 to 599 has its verdict") {
     const char letter = expected[(status - 400) / 10][static_cast<std::size_t>(status % 10)];
     CHECK(verdict_on(http(), provider_error(status)) == meaning(letter));
 
-    const ExecutionPlan<int> plan = ExecutionPlan<int>{
-        {.name = "alpha", .provide = [] { return 0; }, .attempts = 2},
-        {.name = "beta", .provide = [] { return 1; }},
-        {.name = "gamma", .provide = [] { return 2; }, .enter_when = [](const Cause&) { return true; }},
-    }.with_classifier(http());
+    const ExecutionPlan<int> plan =
+        ExecutionPlan<int>{
+            {.name = "alpha", .provide = [] { return 0; }, .attempts = 2},
+            {.name = "beta", .provide = [] { return 1; }},
+            {.name = "gamma", .provide = [] { return 2; }, .enter_when = [](const Cause&) { return true; }},
+        }
+            .with_classifier(http());
     const AttemptLog throwing;
     const auto by_throw = try_run_with_plan(
         plan, [&](int step) { return step == 0 ? throw provider_error(status) : step; }, {.on_event = throwing});
     const AttemptLog returning;
-    const auto by_return = try_run_with_plan(
-        plan, [&](int step) { return step == 0 ? Expected<int, LlmError>(LlmError{status, {}, {}, {}}) : step; },
-        {.on_event = returning});
+    const auto by_return =
+        try_run_with_plan(plan,
+                          [&](int step) {
+                            return step == 0 ? Expected<int, LlmError>(LlmError{status, {}, {}, {}}) : step;
+                          },
+                          {.on_event = returning});
     CHECK(throwing.names() == sequence(letter));
     CHECK(returning.names() == sequence(letter));
     CHECK(by_throw.has_value() == (letter != 'A'));
@@ -279,16 +285,27 @@ TEST_CASE("a code that says no more than a status stands in where there is none,
     const char* code;
     Verdict verdict;
   };
-  for (const StandIn& c : std::vector<StandIn>{
-           {"invalid_request_error", end_of_run}, {"invalid_argument", end_of_run},
-           {"authentication_error", next_and_alert}, {"unauthenticated", next_and_alert},
-           {"permission_error", next_and_alert}, {"permission_denied", next_and_alert},
-           {"not_found_error", next_and_alert}, {"request_too_large", next_guarded},
-           {"rate_limit_error", retry_here}, {"rate_limit_exceeded", retry_here},
-           {"resource_exhausted", retry_here}, {"too_many_requests", retry_here}, {"api_error", retry_here},
-           {"server_error", retry_here}, {"internal_server_error", retry_here}, {"unavailable", retry_here},
-           {"service_unavailable", retry_here}, {"timeout_error", retry_here}, {"deadline_exceeded", retry_here},
-           {"overloaded_error", retry_here}, {"overloaded", retry_here}}) {
+  for (const StandIn& c : std::vector<StandIn>{{"invalid_request_error", end_of_run},
+                                               {"invalid_argument", end_of_run},
+                                               {"authentication_error", next_and_alert},
+                                               {"unauthenticated", next_and_alert},
+                                               {"permission_error", next_and_alert},
+                                               {"permission_denied", next_and_alert},
+                                               {"not_found_error", next_and_alert},
+                                               {"request_too_large", next_guarded},
+                                               {"rate_limit_error", retry_here},
+                                               {"rate_limit_exceeded", retry_here},
+                                               {"resource_exhausted", retry_here},
+                                               {"too_many_requests", retry_here},
+                                               {"api_error", retry_here},
+                                               {"server_error", retry_here},
+                                               {"internal_server_error", retry_here},
+                                               {"unavailable", retry_here},
+                                               {"service_unavailable", retry_here},
+                                               {"timeout_error", retry_here},
+                                               {"deadline_exceeded", retry_here},
+                                               {"overloaded_error", retry_here},
+                                               {"overloaded", retry_here}}) {
     INFO("code " << c.code);
     CHECK(verdict_on(http(), provider_error(0, c.code)) == c.verdict);
     CHECK(verdict_on(http(), provider_error(401, c.code)) == next_and_alert);
@@ -308,7 +325,8 @@ TEST_CASE("a code that the table does not know leaves the status to speak") {
   }
 }
 
-// --- The kind of an error ---------------------------------------------------------------------------------------------
+// --- The kind of an error
+// ---------------------------------------------------------------------------------------------
 
 TEST_CASE("a connection that failed is retried, thrown or returned, from either category") {  // [field-22]
   for (const std::errc code :
@@ -387,7 +405,8 @@ TEST_CASE("a bug in the program and a cancellation are nobody's error to be retr
   CHECK(http()(interrupted) == end_of_run);
 }
 
-// --- Refused values ---------------------------------------------------------------------------------------------------
+// --- Refused values
+// ---------------------------------------------------------------------------------------------------
 
 TEST_CASE("a refused value is read through its finish reason or status") {  // [field-23]
   const auto http_abort = http_classifier(Refusal::abort);
@@ -417,17 +436,22 @@ TEST_CASE("a refused value's text is the model's, and not looked at") {
 
 TEST_CASE("in a plan a refusal goes through accepting to the caller's decision") {
   const auto names = [](Refusal refusal, planb::RunEnd& end) {
-    const ExecutionPlan<int> plan = ExecutionPlan<int>{
-        {.name = "alpha", .provide = [] { return 0; }, .attempts = 3},
-        {.name = "beta", .provide = [] { return 1; }},
-        {.name = "lenient", .provide = [] { return 2; }, .enter_when = [](const Completion&) { return true; }},
-    }.with_classifier(http_classifier(refusal));
+    const ExecutionPlan<int> plan =
+        ExecutionPlan<int>{
+            {.name = "alpha", .provide = [] { return 0; }, .attempts = 3},
+            {.name = "beta", .provide = [] { return 1; }},
+            {.name = "lenient", .provide = [] { return 2; }, .enter_when = [](const Completion&) { return true; }},
+        }
+            .with_classifier(http_classifier(refusal));
     const AttemptLog log;
-    const auto result = try_run_with_plan(
-        plan,
-        planb::accepting([](int step) { return step == 0 ? Completion{"", "content_filter"} : Completion{"ok", "stop"}; },
-                         [](const Completion& c) { return !c.text.empty(); }),
-        {.on_event = log});
+    const auto result =
+        try_run_with_plan(plan,
+                          planb::accepting(
+                              [](int step) {
+                                return step == 0 ? Completion{"", "content_filter"} : Completion{"ok", "stop"};
+                              },
+                              [](const Completion& c) { return !c.text.empty(); }),
+                          {.on_event = log});
     end = result.report().end;
     return log.names();
   };
@@ -440,7 +464,8 @@ TEST_CASE("in a plan a refusal goes through accepting to the caller's decision")
   CHECK(end == planb::RunEnd::aborted);
 }
 
-// --- The caller's own error types -------------------------------------------------------------------------------------
+// --- The caller's own error types
+// -------------------------------------------------------------------------------------
 
 TEST_CASE("a returned error of the caller's own is read through its members") {
   CHECK(http()(Cause::of(LlmError{503, {}, {}, {}})) == retry_here);
@@ -523,15 +548,18 @@ TEST_CASE("naming a type in the classifier makes it readable in the whole plan, 
        .classify = http_classifier<CurlError, LlmError>(Refusal::abort)},
       {.name = "beta", .provide = [] { return 1; }, .enter_when = [](const Cause& c) { return c.status() == 429; }},
   };
-  const auto result = try_run_with_plan(
-      plan, [](int step) { return step == 0 ? throw LlmError{429, {}, 5s, "slow down"} : step; },
-      {.on_event = log, .clock = &clock});
+  const auto result = try_run_with_plan(plan,
+                                        [](int step) {
+                                          return step == 0 ? throw LlmError{429, {}, 5s, "slow down"} : step;
+                                        },
+                                        {.on_event = log, .clock = &clock});
   CHECK(log.names() == Names{"alpha", "alpha", "beta"});
   CHECK(clock.elapsed() == 5s);
   CHECK(result.report().steps[0].cause->message() == "slow down");
 }
 
-// --- The caller's own rules -------------------------------------------------------------------------------------------
+// --- The caller's own rules
+// -------------------------------------------------------------------------------------------
 
 TEST_CASE("each status can be decided otherwise, alone or in a range") {
   const auto changed = http().on_status(404, end_of_run).on_status(520, 527, retry_here).on_status(500, next_and_alert);
@@ -607,22 +635,35 @@ TEST_CASE("a code is compared as a whole, without case and separators") {
     const char* code;
     bool matches;
   };
-  for (const Match& c : std::vector<Match>{
-           {"content_filter", "content_filter", true}, {"content_filter", "Content-Filter", true},
-           {"content_filter", "ContentFilter", true},  {"content_filter", "CONTENT FILTER", true},
-           {"ContentFilter", "content_filter", true},  {"content_filter", "_content__filter_", true},
-           {"content_filter", "content_filters", false}, {"content_filter", "content_filte", false},
-           {"content_filter", "xcontent_filter", false}, {"content_filter", "content.filter", false},
-           {"quota_*", "quota_exceeded", true},        {"quota_*", "quota", true},
-           {"quota_*", "QuotaExceeded", true},         {"quota_*", "insufficient_quota", false},
-           {"*_limit_reached", "hard_limit_reached", true}, {"*_limit_reached", "limit_reached", true},
-           {"*_limit_reached", "limit_reached_twice", false}, {"*spend*limit*", "monthly_spend_hard_limit_hit", true},
-           {"*spend*limit*", "limit_spend", false},    {"*", "anything", true},
-           {"a*b*c", "aXbXbXc", true},                 {"a*b*c", "aXcXb", false},
-           {"a**c", "ac", true},                       {"*ab", "aab", true},
-           {"*aab", "aaab", true},                     {"?", "x", false},
-           {"?", "?", true},                           {"[a]", "a", false},
-           {"caf\xC3\xA9", "CAF\xC3\xA9", true}}) {
+  for (const Match& c : std::vector<Match>{{"content_filter", "content_filter", true},
+                                           {"content_filter", "Content-Filter", true},
+                                           {"content_filter", "ContentFilter", true},
+                                           {"content_filter", "CONTENT FILTER", true},
+                                           {"ContentFilter", "content_filter", true},
+                                           {"content_filter", "_content__filter_", true},
+                                           {"content_filter", "content_filters", false},
+                                           {"content_filter", "content_filte", false},
+                                           {"content_filter", "xcontent_filter", false},
+                                           {"content_filter", "content.filter", false},
+                                           {"quota_*", "quota_exceeded", true},
+                                           {"quota_*", "quota", true},
+                                           {"quota_*", "QuotaExceeded", true},
+                                           {"quota_*", "insufficient_quota", false},
+                                           {"*_limit_reached", "hard_limit_reached", true},
+                                           {"*_limit_reached", "limit_reached", true},
+                                           {"*_limit_reached", "limit_reached_twice", false},
+                                           {"*spend*limit*", "monthly_spend_hard_limit_hit", true},
+                                           {"*spend*limit*", "limit_spend", false},
+                                           {"*", "anything", true},
+                                           {"a*b*c", "aXbXbXc", true},
+                                           {"a*b*c", "aXcXb", false},
+                                           {"a**c", "ac", true},
+                                           {"*ab", "aab", true},
+                                           {"*aab", "aaab", true},
+                                           {"?", "x", false},
+                                           {"?", "?", true},
+                                           {"[a]", "a", false},
+                                           {"caf\xC3\xA9", "CAF\xC3\xA9", true}}) {
     INFO(c.pattern << " and " << c.code);
     const bool matched = http().on_code(c.pattern, of_refusal)(Cause::of(provider_error(599, c.code))) == of_refusal;
     CHECK(matched == c.matches);
@@ -666,15 +707,22 @@ TEST_CASE("a phrase is found as whole words, in any case") {
     const char* text;
     bool matches;
   };
-  for (const Match& c : std::vector<Match>{
-           {"500", "error 500", true},           {"500", "500", true},
-           {"500", "(500)", true},               {"500", "1500 tokens", false},
-           {"500", "5000 tokens", false},        {"500", "500ms", false},
-           {"500", "1500, or 500", true},        {"timeout", "TimeOut!", true},
-           {"timeout", "timeouts", false},       {"reset by peer", "Connection reset by peer", true},
-           {"reset by peer", "reset by  peer", false}, {"http_5", "got http_5xx", false},
-           {"(500)", "error(500)now", true},     {"peer", "\xC3\xA9peer", false},
-           {"a", "", false},                     {"longer than", "long", false}}) {
+  for (const Match& c : std::vector<Match>{{"500", "error 500", true},
+                                           {"500", "500", true},
+                                           {"500", "(500)", true},
+                                           {"500", "1500 tokens", false},
+                                           {"500", "5000 tokens", false},
+                                           {"500", "500ms", false},
+                                           {"500", "1500, or 500", true},
+                                           {"timeout", "TimeOut!", true},
+                                           {"timeout", "timeouts", false},
+                                           {"reset by peer", "Connection reset by peer", true},
+                                           {"reset by peer", "reset by  peer", false},
+                                           {"http_5", "got http_5xx", false},
+                                           {"(500)", "error(500)now", true},
+                                           {"peer", "\xC3\xA9peer", false},
+                                           {"a", "", false},
+                                           {"longer than", "long", false}}) {
     INFO(c.phrase << " in " << c.text);
     const bool matched = http().on_text(c.phrase, of_refusal)(thrown(std::runtime_error(c.text))) == of_refusal;
     CHECK(matched == c.matches);
@@ -707,18 +755,20 @@ TEST_CASE("rules that could never answer are refused") {
   CHECK_THROWS_AS(http().on_text(0, "too long", retry_here), std::invalid_argument);
 }
 
-// --- In a plan --------------------------------------------------------------------------------------------------------
+// --- In a plan
+// --------------------------------------------------------------------------------------------------------
 
 TEST_CASE("an exhausted quota costs one attempt, then the next step, with an alert") {  // [field-24]
   VirtualClock clock;
   const AttemptLog log;
   const FakeProvider alpha("alpha", {Behaviour::status(429).code("insufficient_quota").retry_after(5s)});
-  const ExecutionPlan<FakeProvider> plan = ExecutionPlan<FakeProvider>{
-      {.name = "alpha", .provide = alpha, .attempts = 4},
-      {.name = "beta", .provide = FakeProvider("beta")},
-  }.with_classifier(http());
-  const auto result =
-      try_run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log, .clock = &clock});
+  const ExecutionPlan<FakeProvider> plan =
+      ExecutionPlan<FakeProvider>{
+          {.name = "alpha", .provide = alpha, .attempts = 4},
+          {.name = "beta", .provide = FakeProvider("beta")},
+      }
+          .with_classifier(http());
+  const auto result = try_run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log, .clock = &clock});
   REQUIRE(result.has_value());
   CHECK(*result == "beta");
   CHECK(log.names() == Names{"alpha", "beta"});
@@ -736,10 +786,12 @@ TEST_CASE("an exhausted quota costs one attempt, then the next step, with an ale
 TEST_CASE("a bad request ends the run with its own error nested, and costs one call") {
   const FakeProvider beta("beta");
   const AttemptLog log;
-  const ExecutionPlan<FakeProvider> plan = ExecutionPlan<FakeProvider>{
-      {.name = "alpha", .provide = FakeProvider("alpha", {Behaviour::status(400)}), .attempts = 3},
-      {.name = "beta", .provide = beta},
-  }.with_classifier(http());
+  const ExecutionPlan<FakeProvider> plan =
+      ExecutionPlan<FakeProvider>{
+          {.name = "alpha", .provide = FakeProvider("alpha", {Behaviour::status(400)}), .attempts = 3},
+          {.name = "beta", .provide = beta},
+      }
+          .with_classifier(http());
   int nested_status = 0;
   try {
     static_cast<void>(run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log}));
@@ -761,14 +813,16 @@ TEST_CASE("a bad request ends the run with its own error nested, and costs one c
 
 TEST_CASE("a context overflow enters only the step with the larger window") {  // [field-25]
   const auto run = [](std::vector<Behaviour> of_alpha, std::vector<Behaviour> of_beta, const AttemptLog& log) {
-    const ExecutionPlan<FakeProvider> plan = ExecutionPlan<FakeProvider>{
-        {.name = "alpha", .provide = FakeProvider("alpha", std::move(of_alpha))},
-        {.name = "beta", .provide = FakeProvider("beta", std::move(of_beta))},
-        {.name = "large",
-         .provide = FakeProvider("large"),
-         .enter_when = [](const Cause& c) { return c.code() == "context_length_exceeded"; }},
-        {.name = "delta", .provide = FakeProvider("delta")},
-    }.with_classifier(http());
+    const ExecutionPlan<FakeProvider> plan =
+        ExecutionPlan<FakeProvider>{
+            {.name = "alpha", .provide = FakeProvider("alpha", std::move(of_alpha))},
+            {.name = "beta", .provide = FakeProvider("beta", std::move(of_beta))},
+            {.name = "large",
+             .provide = FakeProvider("large"),
+             .enter_when = [](const Cause& c) { return c.code() == "context_length_exceeded"; }},
+            {.name = "delta", .provide = FakeProvider("delta")},
+        }
+            .with_classifier(http());
     return try_run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log});
   };
   const Behaviour overflow = Behaviour::status(400).code("context_length_exceeded");
@@ -802,16 +856,18 @@ TEST_CASE("a context overflow enters only the step with the larger window") {  /
 
 TEST_CASE("a connection that failed moves on when its attempts are used up") {  // [field-22]
   const AttemptLog log;
-  const ExecutionPlan<FakeProvider> plan = ExecutionPlan<FakeProvider>{
-      {.name = "alpha",
-       .provide = FakeProvider("alpha", {Behaviour::throws(ProviderError("connection refused"))}),
-       .attempts = 2},
-      {.name = "beta",
-       .provide = FakeProvider(
-           "beta", {Behaviour::throws(std::system_error(std::make_error_code(std::errc::connection_reset)))})},
-      {.name = "gamma", .provide = FakeProvider("gamma", {Behaviour::throws(42)}), .attempts = 5},
-      {.name = "delta", .provide = FakeProvider("delta")},
-  }.with_classifier(http());
+  const ExecutionPlan<FakeProvider> plan =
+      ExecutionPlan<FakeProvider>{
+          {.name = "alpha",
+           .provide = FakeProvider("alpha", {Behaviour::throws(ProviderError("connection refused"))}),
+           .attempts = 2},
+          {.name = "beta",
+           .provide = FakeProvider(
+               "beta", {Behaviour::throws(std::system_error(std::make_error_code(std::errc::connection_reset)))})},
+          {.name = "gamma", .provide = FakeProvider("gamma", {Behaviour::throws(42)}), .attempts = 5},
+          {.name = "delta", .provide = FakeProvider("delta")},
+      }
+          .with_classifier(http());
   CHECK(run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log}) == "delta");
   CHECK(log.names() == Names{"alpha", "alpha", "beta", "gamma", "delta"});
 }

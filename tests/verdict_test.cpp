@@ -1,4 +1,5 @@
-// What a failed attempt's verdict, wait hint and wait lead to: the rules of a plan, and the order in which they are asked.
+// What a failed attempt's verdict, wait hint and wait lead to: the rules of a plan, and the order in which they are
+// asked.
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
@@ -52,7 +53,8 @@ struct Run {
   Result of(const Plan& plan, planb::RunOptions options = {}) {
     options.on_event = log;
     options.clock = &clock;
-    return try_run_with_plan(plan, [](FakeProvider& provider) { return provider(); }, options);
+    return try_run_with_plan(
+        plan, [](FakeProvider& provider) { return provider(); }, options);
   }
 
   [[nodiscard]] Names names() const { return log.names(); }
@@ -67,7 +69,8 @@ struct Run {
   // The times at which attempts started.
   [[nodiscard]] std::vector<Duration> starts() const {
     std::vector<Duration> starts;
-    for (const planb::AttemptStart& start : log.of<planb::AttemptStart>()) starts.push_back(start.at.time_since_epoch());
+    for (const planb::AttemptStart& start : log.of<planb::AttemptStart>())
+      starts.push_back(start.at.time_since_epoch());
     return starts;
   }
 };
@@ -107,7 +110,8 @@ class FixedGate final : public planb::Gate {
 
 }  // namespace
 
-// --- The wait ---------------------------------------------------------------------------------------------------------
+// --- The wait
+// ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("the wait is the longer of the schedule's delay and the error's hint") {
   struct Case {
@@ -239,13 +243,11 @@ TEST_CASE("a wait that is not shorter than the time left to the step goes to the
     Duration reserve;  // of beta
     bool waits;
   };
-  for (const Case& c : std::vector<Case>{
-           {10s, 0s, false}, {10s + 1ns, 0s, true}, {15s, 5s, false}, {15s + 1ns, 5s, true}}) {
+  for (const Case& c :
+       std::vector<Case>{{10s, 0s, false}, {10s + 1ns, 0s, true}, {15s, 5s, false}, {15s + 1ns, 5s, true}}) {
     INFO("budget " << c.budget.count() << ", reserve " << c.reserve.count());
     Run run;
-    const auto result = run.of(Plan{{.name = "alpha",
-                                     .provide = fails({failing(429, 10s)}),
-                                     .attempts = 2},
+    const auto result = run.of(Plan{{.name = "alpha", .provide = fails({failing(429, 10s)}), .attempts = 2},
                                     {.name = "beta", .provide = FakeProvider("beta"), .reserve = c.reserve}},
                                {.budget = c.budget});
     REQUIRE(result.has_value());
@@ -260,8 +262,8 @@ TEST_CASE("a wait that is not shorter than the time left to the step goes to the
 
 TEST_CASE("a wait that the budget has no time for, in the last step, ends as a deadline") {
   Run run;
-  const auto result = run.of(Plan{{.name = "alpha", .provide = fails(), .attempts = 2, .schedule = spaced(10s)}},
-                             {.budget = 10s});
+  const auto result =
+      run.of(Plan{{.name = "alpha", .provide = fails(), .attempts = 2, .schedule = spaced(10s)}}, {.budget = 10s});
   REQUIRE_FALSE(result.has_value());
   CHECK(result.report().end == RunEnd::deadline);
   CHECK(run.clock.waits() == 0);
@@ -273,14 +275,14 @@ TEST_CASE("a wait that the budget has no time for, in the last step, ends as a d
 
 TEST_CASE("max_wait is looked at before the time that is left") {
   Run run;
-  const auto result =
-      run.of(Plan{{.name = "alpha", .provide = fails({failing(429, 10s)}), .attempts = 2, .max_wait = 5s}},
-             {.budget = 10s});
+  const auto result = run.of(
+      Plan{{.name = "alpha", .provide = fails({failing(429, 10s)}), .attempts = 2, .max_wait = 5s}}, {.budget = 10s});
   CHECK(result.report().end == RunEnd::exhausted);
   CHECK(result.report().steps[0].left == LeaveReason::wait_too_long);
 }
 
-// --- The order of the questions ---------------------------------------------------------------------------------------
+// --- The order of the questions
+// ---------------------------------------------------------------------------------------
 
 namespace {
 
@@ -334,7 +336,12 @@ TEST_CASE("the rules are asked in order, and the first that answers is the last 
            {"next_step", {Action::next_step}, true, 2, 5, {"classify 503"}, LeaveReason::classified},
            {"retry_while", on, false, 2, 5, {"classify 503", "retry_while 503"}, LeaveReason::not_retryable},
            {"attempts", on, true, 1, 5, {"classify 503", "retry_while 503"}, LeaveReason::attempts_spent},
-           {"schedule", on, true, 2, 0, {"classify 503", "retry_while 503", "schedule 503"},
+           {"schedule",
+            on,
+            true,
+            2,
+            0,
+            {"classify 503", "retry_while 503", "schedule 503"},
             LeaveReason::schedule_ended},
            {"two attempts",
             on,
@@ -347,8 +354,8 @@ TEST_CASE("the rules are asked in order, and the first that answers is the last 
     INFO(c.what);
     Run run;
     const Questions questions;
-    const auto result = run.of(
-        Plan{questions.step({failing(503), failing(429)}, c.verdict, c.retry, c.attempts, c.delays)});
+    const auto result =
+        run.of(Plan{questions.step({failing(503), failing(429)}, c.verdict, c.retry, c.attempts, c.delays)});
     CHECK(*questions.asked == c.asked);
     CHECK(result.report().steps[0].left == c.left);
     CHECK(result.report().end == (c.verdict.action == Action::abort ? RunEnd::aborted : RunEnd::exhausted));
@@ -358,30 +365,41 @@ TEST_CASE("the rules are asked in order, and the first that answers is the last 
 TEST_CASE("errors reach the rules in order, each the latest one") {  // [field-26]
   Run run;
   const Questions questions;
-  static_cast<void>(run.of(Plan{questions.step({failing(500), failing(502), failing(504)}, {Action::retry}, true, 3, 5)}));
+  static_cast<void>(
+      run.of(Plan{questions.step({failing(500), failing(502), failing(504)}, {Action::retry}, true, 3, 5)}));
   CHECK(*questions.asked == Names{"classify 500", "retry_while 500", "schedule 500", "classify 502", "retry_while 502",
                                   "schedule 502", "classify 504", "retry_while 504"});
 }
 
 TEST_CASE("a verdict of retry overrules neither the predicate, nor the attempts, nor the schedule") {
   Run declined;
-  CHECK(declined.of(Plan{{.name = "alpha",
-                          .provide = fails({failing(400)}),
-                          .attempts = 5,
-                          .retry_while = [](const ProviderError& e) { return e.status == 503; },
-                          .classify = always(Action::retry)}}).report().steps[0].left == LeaveReason::not_retryable);
+  CHECK(declined
+            .of(Plan{{.name = "alpha",
+                      .provide = fails({failing(400)}),
+                      .attempts = 5,
+                      .retry_while = [](const ProviderError& e) { return e.status == 503; },
+                      .classify = always(Action::retry)}})
+            .report()
+            .steps[0]
+            .left == LeaveReason::not_retryable);
   CHECK(declined.names() == Names{"alpha"});
 
   Run spent;
   CHECK(spent.of(Plan{{.name = "alpha", .provide = fails(), .attempts = 3, .classify = always(Action::retry)}})
-            .report().steps[0].left == LeaveReason::attempts_spent);
+            .report()
+            .steps[0]
+            .left == LeaveReason::attempts_spent);
   CHECK(spent.names() == Names{"alpha", "alpha", "alpha"});
 
   Run ended;
-  CHECK(ended.of(Plan{{.name = "alpha",
-                       .provide = fails(),
-                       .schedule = planb::delays({1s, 2s}),
-                       .classify = always(Action::retry)}}).report().steps[0].left == LeaveReason::schedule_ended);
+  CHECK(ended
+            .of(Plan{{.name = "alpha",
+                      .provide = fails(),
+                      .schedule = planb::delays({1s, 2s}),
+                      .classify = always(Action::retry)}})
+            .report()
+            .steps[0]
+            .left == LeaveReason::schedule_ended);
   CHECK(ended.starts() == std::vector<Duration>{0s, 1s, 3s});
 }
 
@@ -390,8 +408,8 @@ TEST_CASE("no rule is asked of a failure that a spent budget ends") {
   const Questions questions;
   planb::Step<FakeProvider> step = questions.step({failing(401).after(10s)}, {Action::next_step, true}, true, 2, 5);
   step.provide = FakeProvider("alpha", {failing(401).after(10s)}, &run.clock);
-  const auto result = run.of(Plan{std::vector<Step>{step, {.name = "beta", .provide = FakeProvider("beta")}}},
-                             {.budget = 10s});
+  const auto result =
+      run.of(Plan{std::vector<Step>{step, {.name = "beta", .provide = FakeProvider("beta")}}}, {.budget = 10s});
   CHECK(result.report().end == RunEnd::deadline);
   CHECK(questions.asked->empty());
   CHECK(run.names() == Names{"alpha"});
@@ -451,7 +469,8 @@ TEST_CASE("a failure at its timeout is asked about with the error that it left")
   CHECK(result.report().steps[0].alert);
 }
 
-// --- Verdicts ---------------------------------------------------------------------------------------------------------
+// --- Verdicts
+// ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("without a classifier nothing objects and nothing alerts") {
   Run run;
@@ -463,11 +482,12 @@ TEST_CASE("without a classifier nothing objects and nothing alerts") {
 
 TEST_CASE("a classifier over one error type has no objection to any other error") {
   Run run;
-  const auto result =
-      run.of(Plan{{.name = "alpha",
-                   .provide = fails({Behaviour::throws(std::runtime_error("odd")), failing(503)}),
-                   .attempts = 5,
-                   .classify = [](const ProviderError&) { return Verdict{Action::abort, true}; }}});
+  const auto result = run.of(Plan{{.name = "alpha",
+                                   .provide = fails({Behaviour::throws(std::runtime_error("odd")), failing(503)}),
+                                   .attempts = 5,
+                                   .classify = [](const ProviderError&) {
+                                     return Verdict{Action::abort, true};
+                                   }}});
   CHECK(result.report().end == RunEnd::aborted);
   REQUIRE(run.failures().size() == 2);
   CHECK(run.failures()[0].verdict == Verdict{Action::retry, false});
@@ -480,7 +500,9 @@ TEST_CASE("an alert stands in its attempt's event, and in the report of its step
       run.of(Plan{{.name = "alpha",
                    .provide = FakeProvider("alpha", {failing(401), failing(503), Behaviour::value("answer")}),
                    .attempts = 3,
-                   .classify = [](const ProviderError& e) { return Verdict{Action::retry, e.status == 401}; }}});
+                   .classify = [](const ProviderError& e) {
+                     return Verdict{Action::retry, e.status == 401};
+                   }}});
   REQUIRE(result.has_value());
   REQUIRE(run.failures().size() == 2);
   CHECK(run.failures()[0].verdict == Verdict{Action::retry, true});
@@ -518,7 +540,8 @@ TEST_CASE("an abort throws PlanAborted with the attempt's own error nested, or j
 }
 
 TEST_CASE("an abort over a refused value nests it as RejectedValue") {
-  const Plan plan{{.name = "alpha", .provide = FakeProvider("alpha", {Behaviour::value("")}), .classify = always(Action::abort)}};
+  const Plan plan{
+      {.name = "alpha", .provide = FakeProvider("alpha", {Behaviour::value("")}), .classify = always(Action::abort)}};
   const auto accepting_some = planb::accepting([](FakeProvider& provider) { return provider(); },
                                                [](const std::string& text) { return !text.empty(); });
   try {
@@ -567,7 +590,8 @@ TEST_CASE("an acceptance check's verdict stands before the classifier, which is 
           plan, planb::accepting(call, [&](const std::string&) { return std::optional<Verdict>(c.of_check); }),
           {.on_event = log}));
     } else {
-      look(try_run_with_plan(plan, planb::accepting(call, [](const std::string&) { return false; }), {.on_event = log}));
+      look(
+          try_run_with_plan(plan, planb::accepting(call, [](const std::string&) { return false; }), {.on_event = log}));
     }
     CHECK(asked == c.asked);
     CHECK(log.names() == c.names);
@@ -614,9 +638,9 @@ TEST_CASE("a classifier that throws ends the run as aborted, and the attempt's o
 
 TEST_CASE("a classifier that throws a Defect lets it leave unchanged") {
   Run run;
-  const Plan plan{{.name = "alpha",
-                   .provide = fails(),
-                   .classify = [](const Cause&) -> Verdict { throw planb::Defect("broken classifier"); }}};
+  const Plan plan{{.name = "alpha", .provide = fails(), .classify = [](const Cause&) -> Verdict {
+                     throw planb::Defect("broken classifier");
+                   }}};
   CHECK_THROWS_AS(run.of(plan), planb::Defect);
   CHECK(run.failures().size() == 1);
 }
@@ -635,7 +659,8 @@ TEST_CASE("retry() asks its classifier too") {
   CHECK(calls == 3);
 }
 
-// --- with_classifier --------------------------------------------------------------------------------------------------
+// --- with_classifier
+// --------------------------------------------------------------------------------------------------
 
 TEST_CASE("with_classifier gives a new plan, in which the steps without a classifier have it") {
   const Plan plan{{.name = "alpha", .provide = fails(), .attempts = 2},
@@ -656,16 +681,17 @@ TEST_CASE("with_classifier gives a new plan, in which the steps without a classi
 
 TEST_CASE("with_classifier keeps everything else of a step") {
   const auto gate = std::make_shared<FixedGate>(std::nullopt);
-  const Plan plan = Plan{{.name = "alpha",
-                          .provide = fails(),
-                          .attempts = 3,
-                          .schedule = spaced(1s),
-                          .retry_while = [](const Cause&) { return true; },
-                          .enter_when = [](const Cause&) { return true; },
-                          .max_wait = 2s,
-                          .timeout = 3s,
-                          .reserve = 4s,
-                          .gate = gate}}.with_classifier(always(Action::abort));
+  const Plan plan = Plan{
+      {.name = "alpha",
+       .provide = fails(),
+       .attempts = 3,
+       .schedule = spaced(1s),
+       .retry_while = [](const Cause&) { return true; },
+       .enter_when = [](const Cause&) { return true; },
+       .max_wait = 2s,
+       .timeout = 3s,
+       .reserve = 4s,
+       .gate = gate}}.with_classifier(always(Action::abort));
   const Step& step = plan.steps()[0];
   CHECK(step.name == "alpha");
   CHECK(step.attempts == 3);
@@ -680,7 +706,8 @@ TEST_CASE("with_classifier keeps everything else of a step") {
 }
 
 TEST_CASE("merging keeps each step's classifier, and gives it to no other") {
-  const Plan first = Plan{{.name = "alpha", .provide = fails(), .attempts = 2}}.with_classifier(always(Action::next_step));
+  const Plan first =
+      Plan{{.name = "alpha", .provide = fails(), .attempts = 2}}.with_classifier(always(Action::next_step));
   const Plan second{{.name = "beta", .provide = fails(), .attempts = 2}};
   Run run;
   static_cast<void>(run.of(planb::merge(first, second)));
@@ -694,17 +721,19 @@ TEST_CASE("a plan whose Env is captured keeps its classifiers") {
   struct Env {
     FakeProvider provider = fails();
   };
-  const auto plan = ExecutionPlan<FakeProvider, Env>{
-      {.name = "alpha", .provide = [](Env& env) { return env.provider; }, .attempts = 2},
-      {.name = "beta", .provide = [](Env& env) { return env.provider; }, .attempts = 2}}
-                        .with_classifier(always(Action::next_step))
-                        .capture_requirements(Env{});
+  const auto plan =
+      ExecutionPlan<FakeProvider, Env>{
+          {.name = "alpha", .provide = [](Env& env) { return env.provider; }, .attempts = 2},
+          {.name = "beta", .provide = [](Env& env) { return env.provider; }, .attempts = 2}}
+          .with_classifier(always(Action::next_step))
+          .capture_requirements(Env{});
   Run run;
   static_cast<void>(run.of(plan));
   CHECK(run.names() == Names{"alpha", "beta"});
 }
 
-// --- Guards and next_guarded ------------------------------------------------------------------------------------------
+// --- Guards and next_guarded
+// ------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -745,14 +774,10 @@ TEST_CASE("a guard is asked once, with the failure before it, and declining it s
                          asked.push_back("beta " + std::to_string(cause.status().value_or(0)));
                          return false;
                        }},
-                  {.name = "gamma",
-                   .provide = fails(),
-                   .attempts = 2,
-                   .enter_when =
-                       [&](const ProviderError& e) {
-                         asked.push_back("gamma " + std::to_string(e.status));
-                         return true;
-                       }}};
+                  {.name = "gamma", .provide = fails(), .attempts = 2, .enter_when = [&](const ProviderError& e) {
+                     asked.push_back("gamma " + std::to_string(e.status));
+                     return true;
+                   }}};
   const auto result = run.of(plan);
   CHECK(asked == Names{"beta 429", "gamma 429"});
   CHECK(run.names() == Names{"alpha", "alpha", "gamma", "gamma"});
@@ -765,10 +790,11 @@ TEST_CASE("a guard is asked once, with the failure before it, and declining it s
 
 TEST_CASE("a guard over an error type declines every other error, and every guard the start of a run") {
   Run run;
-  const Plan plan{{.name = "first", .provide = FakeProvider("first"), .enter_when = [](const Cause&) { return true; }},
-                  {.name = "alpha", .provide = fails({Behaviour::throws(std::runtime_error("odd"))})},
-                  {.name = "beta", .provide = FakeProvider("beta"), .enter_when = [](const ProviderError&) { return true; }},
-                  {.name = "gamma", .provide = FakeProvider("gamma")}};
+  const Plan plan{
+      {.name = "first", .provide = FakeProvider("first"), .enter_when = [](const Cause&) { return true; }},
+      {.name = "alpha", .provide = fails({Behaviour::throws(std::runtime_error("odd"))})},
+      {.name = "beta", .provide = FakeProvider("beta"), .enter_when = [](const ProviderError&) { return true; }},
+      {.name = "gamma", .provide = FakeProvider("gamma")}};
   const auto result = run.of(plan);
   CHECK(result.has_value());
   CHECK(run.names() == Names{"alpha", "gamma"});
@@ -795,9 +821,15 @@ TEST_CASE("next_guarded enters only later steps whose guard accepts") {
             {"alpha"},
             {"beta: declined", "no: declined"},
             RunEnd::aborted},
-           {"no later step has a guard", {overflowing("alpha"), plain("beta"), plain("gamma")}, {"alpha"}, {},
+           {"no later step has a guard",
+            {overflowing("alpha"), plain("beta"), plain("gamma")},
+            {"alpha"},
+            {},
             RunEnd::aborted},
-           {"no later step", {plain("zero", {failing(503)}), overflowing("alpha")}, {"zero", "alpha"}, {},
+           {"no later step",
+            {plain("zero", {failing(503)}), overflowing("alpha")},
+            {"zero", "alpha"},
+            {},
             RunEnd::aborted},
            {"an earlier step does not count",
             {plain("zero", {failing(503)}), guarded("large", true, nullptr, {failing(503)}), overflowing("alpha"),
@@ -813,10 +845,11 @@ TEST_CASE("next_guarded enters only later steps whose guard accepts") {
            {"from guard to guard",
             {overflowing("alpha"),
              {.name = "large",
-              .provide = fails({failing(413)}),
-              .classify = always(Action::next_guarded),
-              .enter_when = [](const Cause&) { return true; }},
-             plain("beta"), guarded("larger", true)},
+             .provide = fails({failing(413)}),
+             .classify = always(Action::next_guarded),
+             .enter_when = [](const Cause&) { return true; }},
+             plain("beta"),
+             guarded("larger", true)},
             {"alpha", "large", "larger"},
             {"beta: declined"},
             RunEnd::succeeded},

@@ -28,6 +28,7 @@ struct Reply {
     nothing,            // it never says a word
     half_then_silence,  // half of the body, and no more
     half_then_hang_up,
+    endless,  // white space, a byte now and then
   };
 
   int status = 200;
@@ -103,6 +104,13 @@ class LoopbackProvider {
                                         if (reply.extent == Reply::half_then_silence) wait_for_the_end();
                                         return false;
                                       });
+        break;
+      case Reply::endless:
+        response.set_chunked_content_provider(reply.content_type, [this](std::size_t, httplib::DataSink& sink) {
+          std::unique_lock lock(mutex_);
+          return !wake_.wait_for(lock, std::chrono::milliseconds(10), [this] { return closing_; }) &&
+                 sink.write(" ", 1);
+        });
         break;
     }
   }

@@ -59,12 +59,12 @@ template <class P, class V>
                     std::is_convertible_v<Said, bool>,
                 "planb: the predicate of accepting() returns bool, or std::optional<planb::Verdict> where none accepts");
   if constexpr (std::is_same_v<Said, Verdict>) {
-    return {true, invoke_lvalue(accepts, value)};
+    return {true, detail::invoke_lvalue(accepts, value)};
   } else if constexpr (std::is_same_v<Said, std::optional<Verdict>>) {
-    const std::optional<Verdict> verdict = invoke_lvalue(accepts, value);
+    const std::optional<Verdict> verdict = detail::invoke_lvalue(accepts, value);
     return {verdict.has_value(), verdict};
   } else {
-    return {!static_cast<bool>(invoke_lvalue(accepts, value)), std::nullopt};
+    return {!static_cast<bool>(detail::invoke_lvalue(accepts, value)), std::nullopt};
   }
 }
 

@@ -107,13 +107,13 @@ template <class Raw>
 using ReadValue = typename optional_value<std::remove_cvref_t<Raw>>::type;
 
 template <class E>
-constexpr bool reads_status = is_status<ReadValue<decltype(raw_status(std::declval<const E&>()))>>;
+constexpr bool reads_status = is_status<ReadValue<decltype(detail::raw_status(std::declval<const E&>()))>>;
 template <class E>
-constexpr bool reads_code = is_text<ReadValue<decltype(raw_code(std::declval<const E&>()))>>;
+constexpr bool reads_code = is_text<ReadValue<decltype(detail::raw_code(std::declval<const E&>()))>>;
 template <class E>
-constexpr bool reads_retry_after = is_duration<ReadValue<decltype(raw_retry_after(std::declval<const E&>()))>>;
+constexpr bool reads_retry_after = is_duration<ReadValue<decltype(detail::raw_retry_after(std::declval<const E&>()))>>;
 template <class E>
-constexpr bool reads_message = is_text<ReadValue<decltype(raw_message(std::declval<const E&>()))>>;
+constexpr bool reads_message = is_text<ReadValue<decltype(detail::raw_message(std::declval<const E&>()))>>;
 
 // A null pointer to characters is an empty text.
 template <class T>
@@ -128,7 +128,7 @@ template <class E>
 [[nodiscard]] std::optional<int> read_status(const E& e) {
   std::optional<int> status;
   if constexpr (reads_status<E>) {
-    with_value(raw_status(e), [&](auto value) {
+    detail::with_value(detail::raw_status(e), [&](auto value) {
       if (std::cmp_greater(value, 0) && std::in_range<int>(value)) status = static_cast<int>(value);
     });
   }
@@ -139,7 +139,7 @@ template <class E>
 [[nodiscard]] std::string read_code(const E& e) {
   std::string code;
   if constexpr (reads_code<E>) {
-    with_value(raw_code(e), [&](const auto& value) { code = to_text(value); });
+    detail::with_value(detail::raw_code(e), [&](const auto& value) { code = detail::to_text(value); });
   }
   return code;
 }
@@ -148,7 +148,7 @@ template <class E>
 [[nodiscard]] std::optional<Duration> read_retry_after(const E& e) {
   std::optional<Duration> wait;
   if constexpr (reads_retry_after<E>) {
-    with_value(raw_retry_after(e), [&](auto value) { wait = (std::max)(to_duration(value), Duration::zero()); });
+    detail::with_value(detail::raw_retry_after(e), [&](auto value) { wait = (std::max)(to_duration(value), Duration::zero()); });
   }
   return wait;
 }
@@ -157,9 +157,9 @@ template <class E>
 [[nodiscard]] std::string read_message(const E& e) {
   std::string text;
   if constexpr (reads_message<E>) {
-    with_value(raw_message(e), [&](const auto& value) { text = to_text(value); });
+    detail::with_value(detail::raw_message(e), [&](const auto& value) { text = detail::to_text(value); });
   } else if constexpr (std::is_base_of_v<std::exception, E>) {
-    text = to_text(e.what());
+    text = detail::to_text(e.what());
   } else if constexpr (std::is_same_v<E, bool>) {
     text = e ? "true" : "false";
   } else if constexpr (std::is_arithmetic_v<E>) {
@@ -167,9 +167,9 @@ template <class E>
   } else if constexpr (std::is_enum_v<E>) {
     text = "error " + std::to_string(static_cast<long long>(static_cast<std::underlying_type_t<E>>(e)));
   } else if constexpr (is_text<E>) {
-    text = to_text(e);
+    text = detail::to_text(e);
   } else if constexpr (requires { { e.what() } -> std::convertible_to<std::string_view>; }) {
-    text = to_text(e.what());
+    text = detail::to_text(e.what());
   }
   return text;
 }

@@ -90,9 +90,9 @@ class HintReader {
   };
 
   // Names that begin another one come after it.
-  static constexpr Unit units[] = {{"d", day * second}, {"h", 3'600 * second},  {"ms", 1'000'000},
-                                   {"m", 60 * second},  {"s", second},          {"us", 1'000},
-                                   {"\xC2\xB5s", 1'000}, {"\xCE\xBCs", 1'000}, {"ns", 1}};  // micro, and mu
+  static constexpr Unit units[] = {{"d", day * second},   {"h", 3'600 * second}, {"ms", 1'000'000},
+                                   {"m", 60 * second},   {"s", second},         {"us", 1'000},
+                                   {"\xC2\xB5s", 1'000}, {"\xCE\xBCs", 1'000},  {"ns", 1}};  // micro, and mu
 
   [[nodiscard]] bool take(char c) noexcept { return take(std::string_view(&c, 1)); }
   [[nodiscard]] bool take(std::string_view prefix) noexcept {
@@ -159,8 +159,8 @@ class HintReader {
     }
     Duration sum{};
     for (std::int64_t last = (std::numeric_limits<std::int64_t>::max)(); number; number = amount()) {
-      const auto* const found = std::find_if(std::begin(units), std::end(units),
-                                             [&](const Unit& candidate) { return take(candidate.name); });
+      const auto* const found =
+          std::find_if(std::begin(units), std::end(units), [&](const Unit& candidate) { return take(candidate.name); });
       if (found == std::end(units) || found->nanos >= last) return std::nullopt;
       last = found->nanos;
       sum = add(sum, times(*number, last));

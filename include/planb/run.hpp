@@ -31,14 +31,14 @@ concept CallableWith = std::is_invocable_v<F&, Args..., const Attempt&> || std::
 template <class F, class... Args>
 decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
   if constexpr (std::is_invocable_v<F&, Args..., const Attempt&>) {
-    return invoke_lvalue(fn, std::forward<Args>(args)..., attempt);
+    return detail::invoke_lvalue(fn, std::forward<Args>(args)..., attempt);
   } else {
-    return invoke_lvalue(fn, std::forward<Args>(args)...);
+    return detail::invoke_lvalue(fn, std::forward<Args>(args)...);
   }
 }
 
 template <class F>
-using CallTarget = std::remove_reference_t<decltype(call_target(std::declval<std::remove_reference_t<F>&>()))>;
+using CallTarget = std::remove_reference_t<decltype(detail::call_target(std::declval<std::remove_reference_t<F>&>()))>;
 
 // A check on a value needs a value.
 template <class R>
@@ -55,7 +55,7 @@ concept PlanCallable = CallableWith<CallTarget<F>, std::remove_reference_t<Ctx>&
 template <class Ctx, class F>
 struct PlanBody {
   using Room = ContextRoom<Ctx>;
-  using Result = decltype(call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>(),
+  using Result = decltype(detail::call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>(),
                                     std::declval<std::remove_reference_t<Ctx>&>()));
 
   const PlanStorage<Ctx, void>& plan;
@@ -64,7 +64,7 @@ struct PlanBody {
   bool prepare(int step, Room& room, const Attempt& attempt, CauseRoom& failure) const {
     return plan.steps[static_cast<std::size_t>(step)].provide(room, nullptr, attempt, failure);
   }
-  Result invoke(Room& room, const Attempt& attempt) const { return call_with(call_target(fn), attempt, room.get()); }
+  Result invoke(Room& room, const Attempt& attempt) const { return detail::call_with(detail::call_target(fn), attempt, room.get()); }
 };
 
 // The attempts of retry().
@@ -73,19 +73,19 @@ struct RetryBody {
   struct Room {
     static void destroy() noexcept {}
   };
-  using Result = decltype(call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>()));
+  using Result = decltype(detail::call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>()));
 
   F& fn;
 
   static bool prepare(int, Room&, const Attempt&, CauseRoom&) noexcept { return true; }
-  Result invoke(Room&, const Attempt& attempt) const { return call_with(call_target(fn), attempt); }
+  Result invoke(Room&, const Attempt& attempt) const { return detail::call_with(detail::call_target(fn), attempt); }
 };
 
 // A run that asks its engine before the first attempt.
 template <class Outcome, class Body>
 PLANB_NOINLINE typename Outcome::type run_engine(const PlanView& view, Body& body, const RunOptions& options) {
   Engine engine(view, options);
-  return drive<Outcome>(engine, body);
+  return detail::drive<Outcome>(engine, body);
 }
 
 // What is wrong with the arguments, in a sentence; then the run.
@@ -105,10 +105,10 @@ decltype(auto) run(const ExecutionPlan<Ctx, Env>& plan, F& fn, const RunOptions*
     Body body{storage, fn};
     if constexpr (Outcome::runs_plain) {
       if (options == nullptr && storage.plain_first) {
-        return drive_plain<Outcome>(storage.first_attempt, body, [&] { return storage.view(); });
+        return detail::drive_plain<Outcome>(storage.first_attempt, body, [&] { return storage.view(); });
       }
     }
-    return run_engine<Outcome>(storage.view(), body, options != nullptr ? *options : no_options());
+    return detail::run_engine<Outcome>(storage.view(), body, options != nullptr ? *options : no_options());
   }
 }
 
@@ -171,8 +171,8 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
     using Outcome = RetryOutcome<typename Body::Result>;
     static_assert(accepts_value<F, typename Body::Result>,
                   "planb: accepting() needs a callable that returns a value, not void");
-    if (const std::string text = refusal(rules, "retry"); !text.empty()) refuse(text);
-    const StepPolicy policy = make_policy(rules, {});
+    if (const std::string text = detail::refusal(rules, "retry"); !text.empty()) refuse(text);
+    const StepPolicy policy = detail::make_policy(rules, {});
     PlanView view{&policy, 1, {}};
     InlineVector<const ErrorOps*, 4> named;
     for (const NamedErrors types : {rules.retry_while.named(), rules.classify.named()}) {
@@ -181,9 +181,9 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
     view.named = {named.data(), named.size()};
     Body body{fn};
     if (options == nullptr && policy.plain()) {
-      return drive_plain<Outcome>(Attempt(), body, [&] { return view; });
+      return detail::drive_plain<Outcome>(Attempt(), body, [&] { return view; });
     }
-    return run_engine<Outcome>(view, body, options != nullptr ? *options : no_options());
+    return detail::run_engine<Outcome>(view, body, options != nullptr ? *options : no_options());
   }
 }
 

@@ -9,7 +9,7 @@
 #
 # Comments in the page, each on a line of its own, say more about the block that follows or precedes:
 #   <!-- not compiled: REASON -->  the next block is left out
-#   <!-- needs: MACRO -->          the next block is compiled only where this macro is not zero
+#   <!-- needs: MACRO -->          the next block, and what is said of it, is compiled only where this macro is not zero
 #   <!-- flags: FLAGS -->          the next block, a program, is compiled with these flags
 #   <!-- continues -->             the next block goes on with the names of the one before
 #   <!-- setup CODE -->            statements at the start of the next block that the reader does not see
@@ -45,9 +45,10 @@ function(planb_extract_examples page output)
   set(programs "")
   set(cmake_blocks 0)
   set(includes "")
-  set(before "")   # the finished functions, and the definitions of the open one
-  set(function "") # the open function
-  set(examples "") # entries of the program's list
+  set(before "")     # the finished functions, and the definitions of the open one
+  set(function "")   # the open function
+  set(examples "")   # entries of the program's list
+  set(last_needs "") # of the last block
   set(seen 0)
 
   # Of the next block.
@@ -61,12 +62,24 @@ function(planb_extract_examples page output)
   macro(fail what)
     message(FATAL_ERROR "${page}:${number}: ${what}")
   endmacro()
+  # Appends what the variable `code` holds. What is said of the last block is compiled where that is.
+  macro(append_to_function code)
+    if(last_needs STREQUAL "")
+      string(APPEND function "${${code}}")
+    else()
+      string(APPEND function "#if ${last_needs}\n${${code}}#endif\n")
+    endif()
+  endmacro()
   macro(close_function)
     if(NOT function STREQUAL "")
       string(APPEND before "${function}}\n")
       set(function "")
     endif()
   endmacro()
+
+  # `Type name(parameters) {`, and a body on the same line.
+  set(name "[A-Za-z_][A-Za-z0-9_]*")
+  set(function_start "^[A-Za-z_][A-Za-z0-9_:<>,*& ]* [*&]?${name}\\([^[]*\\) (const |noexcept )?{( .* })?$")
 
   set(mode prose)
   set(number 0)
@@ -100,6 +113,7 @@ function(planb_extract_examples page output)
       elseif(line MATCHES "^<!-- delays(: (.+))? -->$")
         close_function()
         set(mode delays)
+        set(last_needs "")
         set(takes 0s)
         if(NOT "${CMAKE_MATCH_2}" STREQUAL "")
           set(takes "${CMAKE_MATCH_2}")
@@ -139,7 +153,8 @@ function(planb_extract_examples page output)
 
     elseif(mode STREQUAL "delays")
       if(line MATCHES "^[|] `([^`]+)` [|] ([^|]+) [|]")
-        string(APPEND function "#line ${number} \"${page}\"\nCHECK_DELAYS(${takes}, \"${CMAKE_MATCH_2}\", ${CMAKE_MATCH_1});\n")
+        string(APPEND function "#line ${number} \"${page}\"\n"
+                               "CHECK_DELAYS(${takes}, \"${CMAKE_MATCH_2}\", ${CMAKE_MATCH_1});\n")
         math(EXPR rows "${rows} + 1")
       elseif(NOT line MATCHES "^[|]")
         if(rows EQUAL 0)
@@ -160,12 +175,14 @@ function(planb_extract_examples page output)
         if(function STREQUAL "")
           fail("there is no example here that prints")
         endif()
-        string(APPEND function "#line ${block_line} \"${page}\"\nCHECK_PRINTS(R\"text(${block})text\");\n")
+        set(statement "#line ${block_line} \"${page}\"\nCHECK_PRINTS(R\"text(${block})text\");\n")
+        append_to_function(statement)
       elseif(mode STREQUAL "cpp")
         math(EXPR seen "${seen} + 1")
         if(skip)
-          # Shown only.
+          close_function()
         elseif(block MATCHES "(^|\n)int main\\(")
+          close_function()
           set(program "${output_name}_${block_line}")
           list(APPEND programs "${program}")
           set(FLAGS_${program} "${flags}" PARENT_SCOPE)
@@ -194,8 +211,7 @@ function(planb_extract_examples page output)
             elseif(code MATCHES "^#include ")
               string(APPEND includes "${code}\n")
               string(APPEND statements "\n")
-            elseif(code MATCHES "^(template ?<|struct |class |enum |namespace )" OR
-                   code MATCHES "^[A-Za-z_][A-Za-z0-9_:<>,*& ]* [*&]?[A-Za-z_][A-Za-z0-9_]*\\([^[]*\\) (const |noexcept )?{( .* })?$")
+            elseif(code MATCHES "^(template ?<|struct |class |enum |namespace )" OR code MATCHES "${function_start}")
               string(APPEND definitions "#line ${at} \"${page}\"\n${code}\n")
               if(code MATCHES "[;}]$")
                 string(APPEND statements "\n")
@@ -210,6 +226,7 @@ function(planb_extract_examples page output)
           if(in_definition)
             fail("a definition in this block does not end in the first column")
           endif()
+          set(last_needs "${needs}")
           if(NOT needs STREQUAL "")
             set(definitions "#if ${needs}\n${definitions}#endif\n")
             set(statements "#if ${needs}\n${statements}#endif\n")
@@ -241,7 +258,7 @@ function(planb_extract_examples page output)
       if(kind STREQUAL "setup")
         string(APPEND setup "${block}")
       else()
-        string(APPEND function "${block}")
+        append_to_function(block)
       endif()
       set(mode prose)
     endif()

@@ -46,7 +46,7 @@ using namespace std::chrono_literals;
 
 namespace docs {
 
-// What the vendors do today, call by call: a status of 200 is an answer, `silence` is none at all; the last one repeats.
+// What the vendors do today, call by call; the last one repeats. 200 is an answer, `silence` is none at all.
 inline constexpr int silence = 0;
 inline std::map<std::string, std::vector<int>> today;
 inline std::map<std::string, std::size_t> calls;
@@ -111,7 +111,8 @@ inline void check_delays(planb::Duration attempts_take, std::string expected, co
     for (const auto& [from, to] : ranges) {
       const std::optional<planb::Duration> delay = run.next(now, planb::Cause());
       if (!delay || *delay < from || *delay > to) {
-        fail(file, line, "is " + (delay ? std::to_string(delay->count()) + "ns" : std::string("the end")) + " for " + code);
+        const std::string what = delay ? std::to_string(delay->count()) + "ns" : "the end";
+        fail(file, line, "gives " + what + " somewhere: " + code);
         return;
       }
       if (&from == &ranges.front().first) {

@@ -110,7 +110,7 @@ template <class R, class F>
 [[nodiscard]] bool check(R&& result, F& fn, FailureRoom& failure) {
   using Result = std::remove_cvref_t<R>;
   if constexpr (ResultType<R>) {
-    if (!has_value(result)) {
+    if (!detail::has_value(result)) {
       failure.build([&] { return Cause::of(result_traits<Result>::error(std::forward<R>(result))); });
       return false;
     }
@@ -120,17 +120,17 @@ template <class R, class F>
       Acceptance refusal;
 #if PLANB_HAS_EXCEPTIONS
       try {
-        refusal = ask_acceptance(fn.accepts, value);
+        refusal = detail::ask_acceptance(fn.accepts, value);
       } catch (...) {
         if (std::current_exception() == nullptr) throw;
         failure.build([] { return Cause::current(); }, std::nullopt, true);
         return false;
       }
 #else
-      refusal = ask_acceptance(fn.accepts, value);
+      refusal = detail::ask_acceptance(fn.accepts, value);
 #endif
       if (!refusal.refused) return true;
-      failure.build([&] { return rejected(std::forward<decltype(value)>(value)); }, refusal.verdict);
+      failure.build([&] { return detail::rejected(std::forward<decltype(value)>(value)); }, refusal.verdict);
       return false;
     };
     if constexpr (ResultType<R>) {
@@ -277,7 +277,7 @@ typename Out::type drive(Engine& run, Body& body) {
           const auto call = [&]() -> R { return body.invoke(room, attempt); };
           if constexpr (is_checked<R, decltype(body.fn)>) {
             R result = call();
-            if (check(std::forward<R>(result), body.fn, failure)) {
+            if (detail::check(std::forward<R>(result), body.fn, failure)) {
               return Out::success(run, [&]() -> R { return std::forward<R>(result); });
             }
           } else {
@@ -299,7 +299,7 @@ template <class Out, class Body>
 PLANB_NOINLINE typename Out::type drive_on(PlanView plan, FailureRoom& first, Body& body) {
   Engine run(plan, no_options(), FirstAttemptMade{});
   first.tell(run);
-  return drive<Out>(run, body);
+  return detail::drive<Out>(run, body);
 }
 
 // A run without options whose first step has nothing to ask: the engine is made when the first attempt has failed.
@@ -315,7 +315,7 @@ typename Out::type drive_plain(const Attempt& attempt, Body& body, View&& view) 
       const RoomGuard guard(room);
       if constexpr (is_checked<R, decltype(body.fn)>) {
         R result = body.invoke(room, attempt);
-        if (check(std::forward<R>(result), body.fn, failure)) return std::forward<R>(result);
+        if (detail::check(std::forward<R>(result), body.fn, failure)) return std::forward<R>(result);
       } else {
         return body.invoke(room, attempt);
       }
@@ -324,7 +324,7 @@ typename Out::type drive_plain(const Attempt& attempt, Body& body, View&& view) 
     }
   }
   PLANB_DETAIL_CATCH(failure.build, )
-  return drive_on<Out>(view(), failure, body);
+  return detail::drive_on<Out>(view(), failure, body);
 }
 
 }  // namespace planb::inline PLANB_ABI::detail

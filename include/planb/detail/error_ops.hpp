@@ -93,7 +93,7 @@ template <class E>
   }
 #if PLANB_STABLE_EXCEPTIONS
   const E* found = nullptr;
-  if_caught_as<E>(thrown.pointer, [&](const E& e) { found = std::addressof(e); });
+  detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { found = std::addressof(e); });
   return found;
 #else
   return nullptr;
@@ -149,25 +149,25 @@ inline constexpr ErrorOps error_ops{
     [](void* error) noexcept {
       if constexpr (is_held<E>) std::destroy_at(static_cast<E*>(error));
     },
-    [](const void* error) { return read_status(*static_cast<const E*>(error)); },
-    [](const void* error) { return read_code(*static_cast<const E*>(error)); },
-    [](const void* error) { return read_retry_after(*static_cast<const E*>(error)); },
-    [](const void* error) { return read_message(*static_cast<const E*>(error)); },
+    [](const void* error) { return detail::read_status(*static_cast<const E*>(error)); },
+    [](const void* error) { return detail::read_code(*static_cast<const E*>(error)); },
+    [](const void* error) { return detail::read_retry_after(*static_cast<const E*>(error)); },
+    [](const void* error) { return detail::read_message(*static_cast<const E*>(error)); },
     []([[maybe_unused]] const void* error) {
 #if PLANB_HAS_EXCEPTIONS
       if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
         throw E(*static_cast<const E*>(error));
       } else {
-        throw UncopyableError(read_message(*static_cast<const E*>(error)));
+        throw UncopyableError(detail::read_message(*static_cast<const E*>(error)));
       }
 #endif
     },
     []([[maybe_unused]] Thrown& thrown) -> const void* {
 #if PLANB_HAS_EXCEPTIONS && PLANB_STABLE_EXCEPTIONS
-      return find_thrown<E>(thrown);
+      return detail::find_thrown<E>(thrown);
 #elif PLANB_HAS_EXCEPTIONS
       if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
-        if (if_caught_as<E>(thrown.pointer, [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
+        if (detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
           return thrown.copied.get();
         }
       }

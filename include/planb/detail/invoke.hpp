@@ -13,9 +13,9 @@ template <class M, class C, class Arg, class... Args>
 decltype(auto) invoke_member(M C::*member, Arg& object, Args&&... args) {
   if constexpr (!std::is_base_of_v<C, Arg>) {
     if constexpr (requires { { object.get() } -> std::convertible_to<C&>; }) {  // std::reference_wrapper
-      return invoke_member(member, object.get(), std::forward<Args>(args)...);
+      return detail::invoke_member(member, object.get(), std::forward<Args>(args)...);
     } else {
-      return invoke_member(member, *object, std::forward<Args>(args)...);
+      return detail::invoke_member(member, *object, std::forward<Args>(args)...);
     }
   } else if constexpr (std::is_function_v<M>) {
     return (object.*member)(std::forward<Args>(args)...);
@@ -27,7 +27,7 @@ decltype(auto) invoke_member(M C::*member, Arg& object, Args&&... args) {
 template <class F, class... Args>
 decltype(auto) invoke_lvalue(F& fn, Args&&... args) {
   if constexpr (std::is_member_pointer_v<std::remove_const_t<F>>) {
-    return invoke_member(fn, std::forward<Args>(args)...);
+    return detail::invoke_member(fn, std::forward<Args>(args)...);
   } else {
     return fn(std::forward<Args>(args)...);
   }

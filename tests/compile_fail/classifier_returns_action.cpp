@@ -1,0 +1,8 @@
+// expect-first: answers with bool (a classifier with planb::Verdict)
+#include <planb/planb.hpp>
+
+#ifdef TWIN
+const planb::Classifier classify = [](const planb::Cause&) { return planb::Verdict{planb::Action::abort}; };
+#else
+const planb::Classifier classify = [](const planb::Cause&) { return planb::Action::abort; };
+#endif

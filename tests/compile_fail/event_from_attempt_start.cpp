@@ -1,0 +1,9 @@
+// expect: conver
+// expect: AttemptStart
+#include <planb/planb.hpp>
+
+#ifdef TWIN
+const planb::Event event{planb::AttemptStart{}};
+#else
+const planb::Event event = planb::AttemptStart{};
+#endif

@@ -1,0 +1,10 @@
+// expect-first: planb: an event handler must take one of AttemptStart, AttemptSuccess, AttemptFailure, StepSkipped or Event
+#include <planb/planb.hpp>
+
+#include <string>
+
+#ifdef TWIN
+const planb::RunOptions options{.on_event = [](const planb::AttemptFailure&) {}};
+#else
+const planb::RunOptions options{.on_event = [](const std::string&) {}};
+#endif

@@ -1,0 +1,8 @@
+// expect-first: called through const, so not `mutable`
+#include <planb/planb.hpp>
+
+#ifdef TWIN
+const planb::ExecutionPlan<int> plan{{.provide = [n = 0] { return n; }}};
+#else
+const planb::ExecutionPlan<int> plan{{.provide = [n = 0]() mutable { return ++n; }}};
+#endif

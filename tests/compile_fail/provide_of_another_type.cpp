@@ -1,0 +1,11 @@
+// expect-first: planb: `provide` must be a Ctx, or a factory
+#include <planb/planb.hpp>
+
+struct Llm {};
+struct Database {};
+
+#ifdef TWIN
+const planb::ExecutionPlan<Llm> plan{{.provide = [] { return Llm{}; }}};
+#else
+const planb::ExecutionPlan<Llm> plan{{.provide = [] { return Database{}; }}};
+#endif

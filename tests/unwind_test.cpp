@@ -1,0 +1,393 @@
+// glibc's forced unwind: a thread that is cancelled, or that exits, inside a run. It is no exception: the attempt's
+// terminal event is told, everything on the stack is destroyed, and the thread ends.
+#include <planb/planb.hpp>
+#include <planb/testing.hpp>
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "results.hpp"
+
+#if defined(__linux__)
+#include <pthread.h>
+#endif
+
+#if defined(__GLIBC__)
+
+using namespace std::chrono_literals;
+using planb::AttemptFailure;
+using planb::AttemptStart;
+using planb::AttemptSuccess;
+using planb::Cause;
+using planb::CauseKind;
+using planb::Event;
+using planb::ExecutionPlan;
+using planb::run_with_plan;
+using planb::StepSkipped;
+using results::Fault;
+
+namespace {
+
+// What a thread did, in order. The thread is over when it is read.
+using Journal = std::vector<std::string>;
+
+struct Leaving {  // says on the way out that the stack was unwound, and with which metadata outside
+  ~Leaving() {
+    journal->push_back(planb::CurrentMetadata::get() == planb::Metadata{} ? "left" : "left with metadata");
+  }
+  Journal* journal;
+};
+
+struct Client {
+  explicit Client(Journal& j) : journal(&j) {}
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client() { journal->push_back("closed"); }
+  Journal* journal;
+};
+
+int exit_mark = 0;
+
+// How the thread goes away: by pthread_exit, or as one that was cancelled before it got here.
+enum class Way { exit, cancel };
+
+[[noreturn]] void leave(Way way) {
+  if (way == Way::exit) pthread_exit(&exit_mark);
+  pthread_cancel(pthread_self());
+  for (;;) pthread_testcancel();
+}
+
+// Runs `body` on a thread of its own and gives what it wrote. Last comes how the thread ended.
+Journal on_thread(const std::function<void(Journal&)>& body) {
+  struct Job {
+    const std::function<void(Journal&)>& body;
+    Journal journal;
+  } job{body, {}};
+  pthread_t thread{};
+  const int made = pthread_create(
+      &thread, nullptr,
+      [](void* p) -> void* {
+        Job& mine = *static_cast<Job*>(p);
+        const Leaving leaving{&mine.journal};
+        mine.body(mine.journal);
+        mine.journal.emplace_back("came back");
+        return nullptr;
+      },
+      &job);
+  REQUIRE(made == 0);
+  void* result = nullptr;
+  REQUIRE(pthread_join(thread, &result) == 0);
+  job.journal.emplace_back(result == &exit_mark ? "exited" : result == PTHREAD_CANCELED ? "cancelled" : "returned");
+  return std::move(job.journal);
+}
+
+std::string brief(const Event& event) {
+  return event.visit(planb::overloaded{
+      [](const AttemptStart& e) { return "start " + std::to_string(e.attempt); },
+      [](const AttemptFailure& e) {
+        return "failure " + std::to_string(e.attempt) +
+               (e.cause.kind() == CauseKind::interrupted ? " interrupted" : "") + ", " +
+               (e.next.kind == planb::NextMove::end ? planb::to_string(e.next.run_end) : "goes on");
+      },
+      [](const AttemptSuccess& e) { return "success " + std::to_string(e.attempt); },
+      [](const StepSkipped& e) { return "skipped " + std::to_string(e.step_index); }});
+}
+
+auto recording(Journal& journal) {
+  return [&journal](const Event& event) { journal.push_back(brief(event)); };
+}
+
+planb::Step<Client> step(Journal& journal) {
+  return {.provide = [&journal] { return Client(journal); }, .attempts = 2};
+}
+
+Journal ended(Journal journal, Way way) {
+  journal.emplace_back("left");
+  journal.emplace_back(way == Way::exit ? "exited" : "cancelled");
+  return journal;
+}
+
+}  // namespace
+
+TEST_CASE("a thread goes away inside the callable", "[unwind]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  const Journal expected = ended({"start 1", "closed", "failure 1 interrupted, interrupted"}, way);
+  SECTION("of run_with_plan") {
+    CHECK(on_thread([&](Journal& j) {
+            const ExecutionPlan<Client> plan{step(j), step(j)};
+            run_with_plan(plan, [&](Client&) { leave(way); }, {.on_event = recording(j)});
+          }) == expected);
+  }
+  SECTION("of run_with_plan, which gives a value") {
+    CHECK(on_thread([&](Journal& j) {
+            const ExecutionPlan<Client> plan{step(j), step(j)};
+            const std::string value =
+                run_with_plan(plan, [&](Client&) -> std::string { leave(way); }, {.on_event = recording(j)});
+            j.push_back(value);
+          }) == expected);
+  }
+  SECTION("of try_run_with_plan, which gives an expected-like") {
+    CHECK(on_thread([&](Journal& j) {
+            const ExecutionPlan<Client> plan{step(j), step(j)};
+            const auto result = planb::try_run_with_plan(
+                plan, [&](Client&) -> results::Outcome<int, Fault> { leave(way); }, {.on_event = recording(j)});
+            j.emplace_back(result.has_value() ? "value" : "error");
+          }) == expected);
+  }
+  SECTION("without options there is nobody to tell") {
+    CHECK(on_thread([&](Journal& j) {
+            const ExecutionPlan<Client> plan{step(j), step(j)};
+            run_with_plan(plan, [&](Client&) { leave(way); });
+          }) == ended({"closed"}, way));
+  }
+  SECTION("of retry()") {
+    CHECK(on_thread([&](Journal& j) {
+            planb::retry({.attempts = 3}, [&] { leave(way); }, {.on_event = recording(j)});
+          }) == ended({"start 1", "failure 1 interrupted, interrupted"}, way));
+  }
+  SECTION("after a failure") {
+    CHECK(on_thread([&](Journal& j) {
+            const ExecutionPlan<Client> plan{step(j), step(j)};
+            int calls = 0;
+            run_with_plan(
+                plan,
+                [&](Client&) {
+                  if (++calls == 1) throw std::runtime_error("down");
+                  leave(way);
+                },
+                {.on_event = recording(j)});
+          }) == ended({"start 1", "closed", "failure 1, goes on", "start 2", "closed",
+                       "failure 2 interrupted, interrupted"},
+                      way));
+  }
+}
+
+TEST_CASE("a thread goes away inside a factory", "[unwind]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  CHECK(on_thread([&](Journal& j) {
+          const ExecutionPlan<Client> plan{{.provide = [&]() -> Client { leave(way); }}, step(j)};
+          run_with_plan(plan, [](Client&) {}, {.on_event = recording(j)});
+        }) == ended({"start 1", "failure 1 interrupted, interrupted"}, way));
+}
+
+TEST_CASE("a thread goes away inside a handler", "[unwind]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  const auto run = [&](const std::string& where) {
+    return on_thread([&](Journal& j) {
+      planb::Step<Client> guarded = step(j);
+      guarded.enter_when = [](const Cause&) { return true; };
+      planb::Step<Client> failing = step(j);
+      failing.attempts = 1;
+      const ExecutionPlan<Client> plan{guarded, failing, step(j)};
+      run_with_plan(
+          plan,
+          [&](Client&, const planb::Attempt& a) {
+            if (a.step_index == 1) throw std::runtime_error("down");
+          },
+          {.on_event = [&](const Event& event) {
+            j.push_back(brief(event));
+            if (j.back() == where) leave(way);
+          }});
+    });
+  };
+  CHECK(run("skipped 0") == ended({"skipped 0"}, way));
+  CHECK(run("start 1") == ended({"skipped 0", "start 1", "failure 1 interrupted, interrupted"}, way));
+  CHECK(run("failure 1, goes on") == ended({"skipped 0", "start 1", "closed", "failure 1, goes on"}, way));
+  CHECK(run("start 2") == ended({"skipped 0", "start 1", "closed", "failure 1, goes on", "start 2",
+                                 "failure 2 interrupted, interrupted"},
+                                way));
+  CHECK(run("success 2") ==
+        ended({"skipped 0", "start 1", "closed", "failure 1, goes on", "start 2", "closed", "success 2"}, way));
+}
+
+TEST_CASE("a thread goes away inside a rule of the plan", "[unwind]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  const auto run = [&](auto arm) {
+    return on_thread([&](Journal& j) {
+      planb::Step<Client> first = step(j);
+      planb::Step<Client> second = step(j);
+      arm(first, second);
+      const ExecutionPlan<Client> plan{first, second};
+      run_with_plan(plan, [](Client&) { throw Fault{1}; }, {.on_event = recording(j)});
+    });
+  };
+  // The attempt's own error is what the event tells.
+  const Journal expected = ended({"start 1", "closed", "failure 1, interrupted"}, way);
+  CHECK(run([&](auto& first, auto&) { first.retry_while = [&](const Cause&) -> bool { leave(way); }; }) == expected);
+  CHECK(run([&](auto& first, auto&) { first.retry_while = [&](const Fault&) -> bool { leave(way); }; }) == expected);
+  CHECK(run([&](auto& first, auto&) {
+          first.classify = [&](const Cause&) -> planb::Verdict { leave(way); };
+        }) == expected);
+  CHECK(run([&](auto& first, auto&) {
+          first.schedule = planb::Schedule::from(
+              "own", [&](const planb::ScheduleInput&) -> std::optional<planb::Duration> { leave(way); });
+        }) == expected);
+  CHECK(run([&](auto& first, auto& second) {
+          first.attempts = 1;
+          second.enter_when = [&](const Cause&) -> bool { leave(way); };
+        }) == ended({"start 1", "closed", "failure 1, goes on"}, way));
+}
+
+TEST_CASE("a thread goes away inside an acceptance check", "[unwind]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  CHECK(on_thread([&](Journal& j) {
+          const ExecutionPlan<Client> plan{step(j), step(j)};
+          const int value = run_with_plan(
+              plan, planb::accepting([](Client&) { return 1; }, [&](int) -> bool { leave(way); }),
+              {.on_event = recording(j)});
+          j.push_back(std::to_string(value));
+        }) == ended({"start 1", "closed", "failure 1 interrupted, interrupted"}, way));
+}
+
+TEST_CASE("a thread goes away inside a wait: no attempt is under way", "[unwind]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  struct LeavingClock final : planb::Clock {
+    explicit LeavingClock(Way w) : way(w) {}
+    [[nodiscard]] planb::TimePoint now() const override { return {}; }
+    void sleep_until(planb::TimePoint, planb::StopToken) override { leave(way); }
+    Way way;
+  };
+  LeavingClock clock(way);
+  CHECK(on_thread([&](Journal& j) {
+          planb::Step<Client> first = step(j);
+          first.schedule = planb::spaced(1s);
+          const ExecutionPlan<Client> plan{first};
+          run_with_plan(plan, [](Client&) { throw Fault{1}; }, {.on_event = recording(j), .clock = &clock});
+        }) == ended({"start 1", "closed", "failure 1, goes on"}, way));
+}
+
+#if defined(__GLIBCXX__)
+// libc++ waits inside functions that are noexcept, where a cancelled thread ends the program.
+TEST_CASE("a thread is cancelled while it waits on the real clock", "[unwind]") {
+  struct Job {
+    Journal journal;
+    std::mutex mutex;
+    std::condition_variable failed;
+    bool waiting = false;
+  } job;
+  pthread_t thread{};
+  const int made = pthread_create(
+      &thread, nullptr,
+      [](void* p) -> void* {
+        Job& mine = *static_cast<Job*>(p);
+        const Leaving leaving{&mine.journal};
+        planb::retry({.attempts = 2, .schedule = planb::spaced(1h)}, [] { throw Fault{1}; },
+                     {.on_event = [&](const Event& event) {
+                       mine.journal.push_back(brief(event));
+                       if (event.get_if<AttemptFailure>() == nullptr) return;
+                       const std::lock_guard lock(mine.mutex);
+                       mine.waiting = true;
+                       mine.failed.notify_all();
+                     }});
+        return nullptr;
+      },
+      &job);
+  REQUIRE(made == 0);
+  {
+    std::unique_lock lock(job.mutex);
+    while (!job.waiting) job.failed.wait(lock);
+  }
+  CHECK(pthread_cancel(thread) == 0);
+  void* result = nullptr;
+  REQUIRE(pthread_join(thread, &result) == 0);
+  CHECK(result == PTHREAD_CANCELED);
+  CHECK(job.journal == Journal{"start 1", "failure 1, goes on", "left"});
+}
+#endif
+
+TEST_CASE("a thread goes away inside an attempt of a run by hand", "[unwind]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  CHECK(on_thread([&](Journal& j) {
+          const ExecutionPlan<Client> plan{step(j)};
+          planb::PlanRun<Client> run(plan, {.on_event = recording(j)});
+          static_cast<void>(run.next());
+          planb::ContextSlot<Client> context;
+          static_cast<void>(run.provide(context));
+          leave(way);
+        }) == ended({"start 1", "closed", "failure 1 interrupted, interrupted"}, way));
+  CHECK(on_thread([&](Journal& j) {
+          const ExecutionPlan<Client> plan{{.provide = [&]() -> Client { leave(way); }}};
+          planb::PlanRun<Client> run(plan, {.on_event = recording(j)});
+          static_cast<void>(run.next());
+          planb::ContextSlot<Client> context;
+          static_cast<void>(run.provide(context));
+        }) == ended({"start 1", "failure 1 interrupted, interrupted"}, way));
+}
+
+TEST_CASE("nested runs are unwound one after the other", "[unwind]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  CHECK(on_thread([&](Journal& j) {
+          const ExecutionPlan<Client> plan{step(j)};
+          const auto marked = [&](const std::string& mark) {
+            return [&j, mark](const Event& event) { j.push_back(mark + brief(event)); };
+          };
+          run_with_plan(
+              plan,
+              [&](Client&) {
+                run_with_plan(plan, [&](Client&) { leave(way); }, {.on_event = marked("inner ")});
+              },
+              {.on_event = marked("outer ")});
+        }) == ended({"outer start 1", "inner start 1", "closed", "inner failure 1 interrupted, interrupted", "closed",
+                     "outer failure 1 interrupted, interrupted"},
+                    way));
+}
+
+TEST_CASE("a handler that throws on the way out does not hold the thread", "[unwind][field-51]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  CHECK(on_thread([&](Journal& j) {
+          const ExecutionPlan<Client> plan{step(j)};
+          run_with_plan(plan, [&](Client&) { leave(way); }, {.on_event = [&](const Event& event) {
+                          j.push_back(brief(event));
+                          throw std::runtime_error("handler");
+                        }});
+        }) == ended({"start 1", "closed", "failure 1 interrupted, interrupted"}, way));
+}
+
+TEST_CASE("a gate's permit is dropped on the way out", "[unwind][field-12]") {
+  struct Recorder final : planb::Gate {
+    explicit Recorder(Journal& j) : journal(&j) {}
+    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 0), {}}; }
+    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+    void on_success(std::uint64_t, planb::TimePoint) override { journal->emplace_back("gate success"); }
+    void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override { journal->emplace_back("gate failure"); }
+    void on_dropped(std::uint64_t) noexcept override { journal->emplace_back("gate dropped"); }
+    Journal* journal;
+  };
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  CHECK(on_thread([&](Journal& j) {
+          planb::Step<Client> first = step(j);
+          first.gate = std::make_shared<Recorder>(j);
+          const ExecutionPlan<Client> plan{first};
+          run_with_plan(plan, [&](Client&) { leave(way); }, {.on_event = recording(j)});
+        }) == ended({"start 1", "closed", "gate dropped", "failure 1 interrupted, interrupted"}, way));
+}
+
+TEST_CASE("a gate's callable that is unwound after a success leaves the success told", "[unwind]") {
+  struct Unwinding final : planb::Gate {
+    explicit Unwinding(Way w) : way(w) {}
+    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 0), {}}; }
+    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+    void on_success(std::uint64_t, planb::TimePoint) override { leave(way); }
+    void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override {}
+    void on_dropped(std::uint64_t) noexcept override {}
+    Way way;
+  };
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  CHECK(on_thread([&](Journal& j) {
+          planb::Step<Client> first = step(j);
+          first.gate = std::make_shared<Unwinding>(way);
+          const ExecutionPlan<Client> plan{first};
+          run_with_plan(plan, [](Client&) {}, {.on_event = recording(j)});
+        }) == ended({"start 1", "closed", "success 1"}, way));
+}
+
+#endif
