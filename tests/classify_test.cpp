@@ -149,6 +149,11 @@ struct planb::error_traits<Completion> {
   static const std::string& code(const Completion& c) { return c.finish_reason; }
 };
 
+// What a refusal means has to be said.
+template <class... Args>
+concept MakesClassifier = requires(Args... args) { http_classifier(args...); };
+static_assert(MakesClassifier<Refusal>);
+static_assert(!MakesClassifier<>);
 static_assert(!std::is_default_constructible_v<planb::HttpClassifier<>>);
 static_assert(!std::is_convertible_v<Refusal, planb::HttpClassifier<>>);
 static_assert(std::is_convertible_v<planb::HttpClassifier<>, Classifier>);

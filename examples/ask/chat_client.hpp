@@ -109,8 +109,9 @@ inline std::string ChatClient::complete(const std::string& prompt, const planb::
 #endif
 
   httplib::Result result = http->send(asked);
-  if (too_long)
+  if (too_long) {
     throw planb::ProviderError(status, "the answer is longer than " + std::to_string(most_bytes_) + " bytes");
+  }
   if (!result) throw no_answer(result.error());
   result->body = std::move(body);
   return read_answer(*result);

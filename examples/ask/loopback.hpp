@@ -1,6 +1,8 @@
 // Providers on this machine, for the demonstration and for the tests: real sockets, made-up answers.
 #pragma once
 
+#include <planb/schedule.hpp>
+
 #include "provider.hpp"
 
 #include <httplib.h>
@@ -107,9 +109,7 @@ class LoopbackProvider {
         break;
       case Reply::endless:
         response.set_chunked_content_provider(reply.content_type, [this](std::size_t, httplib::DataSink& sink) {
-          std::unique_lock lock(mutex_);
-          return !wake_.wait_for(lock, std::chrono::milliseconds(10), [this] { return closing_; }) &&
-                 sink.write(" ", 1);
+          return !at_the_end_within(std::chrono::milliseconds(10)) && sink.write(" ", 1);
         });
         break;
     }
@@ -118,6 +118,11 @@ class LoopbackProvider {
   void wait_for_the_end() {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return closing_; });
+  }
+
+  bool at_the_end_within(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    return wake_.wait_for(lock, time, [this] { return closing_; });
   }
 
   Answer answer_;

@@ -111,7 +111,7 @@ class Cause {
   template <class E>
   [[nodiscard]] const E* get_if() const;
 
-  // What the error says of itself, read through error_traits. A thrown error can be read if it derives from
+  // What the error says of itself, read through error_traits, or as the ProviderError that it also is. A thrown error can be read if it derives from
   // ProviderError, or if its type is named in the plan (section "Errors" of the guide).
   [[nodiscard]] std::optional<int> status() const;
   [[nodiscard]] std::string code() const;  // empty: none
@@ -407,21 +407,27 @@ const E* Cause::get_if() const {
 }
 
 inline std::optional<int> Cause::status() const {
-  if (const void* error = object()) return ops_->status(error);
-  if (const ProviderError* error = provider_error()) return detail::read_status(*error);
-  return std::nullopt;
+  std::optional<int> found;
+  if (const void* error = object()) found = ops_->status(error);
+  if (found) return found;
+  if (const ProviderError* error = provider_error()) found = detail::read_status(*error);
+  return found;
 }
 
 inline std::string Cause::code() const {
-  if (const void* error = object()) return ops_->code(error);
-  if (const ProviderError* error = provider_error()) return detail::read_code(*error);
-  return {};
+  std::string found;
+  if (const void* error = object()) found = ops_->code(error);
+  if (!found.empty()) return found;
+  if (const ProviderError* error = provider_error()) found = detail::read_code(*error);
+  return found;
 }
 
 inline std::optional<Duration> Cause::retry_after() const {
-  if (const void* error = object()) return ops_->retry_after(error);
-  if (const ProviderError* error = provider_error()) return detail::read_retry_after(*error);
-  return std::nullopt;
+  std::optional<Duration> found;
+  if (const void* error = object()) found = ops_->retry_after(error);
+  if (found) return found;
+  if (const ProviderError* error = provider_error()) found = detail::read_retry_after(*error);
+  return found;
 }
 
 inline std::string Cause::message() const {

@@ -59,6 +59,16 @@ inline planb::Clock* clock = nullptr;  // on which silence is waited out
   return found->second[call < found->second.size() ? call : found->second.size() - 1];
 }
 
+[[nodiscard]] inline std::string phrase(int status) {
+  switch (status) {
+    case 400: return "bad request";
+    case 401: return "unauthorized";
+    case 429: return "too many requests";
+    case 503: return "service unavailable";
+    default: return "status " + std::to_string(status);
+  }
+}
+
 inline std::vector<std::string> logged;
 inline std::ostringstream printed;
 inline int failures = 0;
@@ -179,7 +189,7 @@ struct Llm {
       docs::clock->sleep_until(docs::clock->now() + timeout.value(), {});
       throw LlmError(0, vendor + " is silent");
     }
-    if (status != 200) throw LlmError(status, "no answer from " + vendor);
+    if (status != 200) throw LlmError(status, docs::phrase(status));
     return vendor + ": " + prompt;
   }
 };
