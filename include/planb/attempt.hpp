@@ -68,7 +68,8 @@ class Attempt {
     return site_->deadline;
   }
 
-  // What is left of that time now, never negative: to be handed to the client library.
+  // What is left of that time now, never negative: to be handed to the client library. A client that gives up a moment
+  // early, since it rounds down, fails with an error of its own and not by timeout.
   [[nodiscard]] std::optional<Duration> timeout() const {
     const std::optional<TimePoint> due = deadline();
     if (!due) return std::nullopt;
@@ -77,7 +78,7 @@ class Attempt {
   }
 
   // Fires when the caller stops the run, or when the attempt's time is up. Its callbacks may run on the clock's timer
-  // thread.
+  // thread, and hold up every other timer while they do: they must be quick.
   [[nodiscard]] StopToken stop_token() const {
     if (site_ == nullptr) return {};
 #if PLANB_HAS_STOP_TOKEN

@@ -101,7 +101,7 @@ class [[nodiscard]] PlanResult {
     return std::addressof(get(value_));
   }
 
-  // Undefined where there is a value.
+  // As the base class: to throw the type that says how the run ended, call value(). Undefined where there is a value.
   [[nodiscard]] const PlanError& error() const noexcept { return error_; }
 
   [[nodiscard]] const RunReport& report() const noexcept { return has_value_ ? report_ : error_.report(); }

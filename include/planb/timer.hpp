@@ -103,7 +103,9 @@ class TimerQueue {
       }
       const TimePoint now = std::chrono::steady_clock::now();
       if (first_->due > now) {
-        wake_.wait_until(lock, (std::min)(first_->due, detail::add(now, std::chrono::hours(1))));
+        // A copy: while this thread sleeps, the entry may go. In slices, as SteadyClock does.
+        const TimePoint until = (std::min)(first_->due, detail::add(now, std::chrono::hours(1)));
+        wake_.wait_until(lock, until);
         continue;
       }
       Entry& entry = *first_;

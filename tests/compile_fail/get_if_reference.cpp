@@ -1,8 +1,0 @@
-// expect: planb: name the error type without const or reference
-#include <planb/planb.hpp>
-
-#ifdef TWIN
-bool is_int(const planb::Cause& cause) { return cause.get_if<int>() != nullptr; }
-#else
-bool is_int(const planb::Cause& cause) { return cause.get_if<int&>() != nullptr; }
-#endif
