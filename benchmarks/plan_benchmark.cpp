@@ -7,8 +7,11 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -66,21 +69,55 @@ struct Providers {
   };
 };
 
+// Providers that always answer and write nothing, so that threads may share them.
+struct Answering {
+  explicit Answering(std::shared_ptr<planb::Gate> gate = nullptr)
+      : plan{{.name = "one",
+              .provide = [this] { return Client{&answer, nullptr}; },
+              .retry_while = [](const ApiError& e) { return e.retryable(); },
+              .gate = std::move(gate)},
+             {.name = "two", .provide = [this] { return Client{&answer, nullptr}; }}} {}
+  Answering(const Answering&) = delete;
+  Answering& operator=(const Answering&) = delete;
+
+  const std::function<int(int)> answer = [](int prompt) { return prompt + 1; };
+  const planb::ExecutionPlan<Client> plan;
+};
+
 template <class Run>
-void measure(benchmark::State& state, Providers& providers, Run run) {
-  providers.calls = 0;
+void measure(benchmark::State& state, Run run) {
   int prompt = 0;
+  const bench::Counts before = bench::counts();
   for (auto _ : state) {
     benchmark::DoNotOptimize(prompt);
     auto answer = run(prompt);
     benchmark::DoNotOptimize(answer);
   }
+  const bench::Counts after = bench::counts();
+  const auto per_iteration = [](std::uint64_t from, std::uint64_t to) {
+    return benchmark::Counter(static_cast<double>(to - from), benchmark::Counter::kAvgIterations);
+  };
+  state.counters["allocations"] = per_iteration(before.allocations, after.allocations);
+  state.counters["throws"] = per_iteration(before.throws, after.throws);
+}
+
+template <class Run>
+auto* add(const char* row, const char* variant, Run run) {
+  return benchmark::RegisterBenchmark((std::string(row) + "|" + variant).c_str(),
+                                      [run](benchmark::State& state) { measure(state, run); });
 }
 
 template <class Run>
 void add(const char* row, const char* variant, Providers& providers, Run run) {
-  benchmark::RegisterBenchmark((std::string(row) + "|" + variant).c_str(),
-                               [&providers, run](benchmark::State& state) { measure(state, providers, run); });
+  benchmark::RegisterBenchmark((std::string(row) + "|" + variant).c_str(), [&providers, run](benchmark::State& state) {
+    providers.calls = 0;
+    measure(state, run);
+  });
+}
+
+template <class Run>
+void add_threads(const char* row, Run run) {
+  add(row, "threads", run)->Threads(1)->Threads(2)->UseRealTime();
 }
 
 }  // namespace
@@ -98,7 +135,8 @@ int main(int argc, char** argv) {
   };
   const auto returning_rows = [&](const char* name, Providers& p) {
     add(name, "hand", p, [&p, call_value](int& prompt) { return bench::run_returning(p.table, call_value(prompt)); });
-    add(name, "planb", p, [&p, call_value](int& prompt) { return planb::run_with_plan(p.value_plan, call_value(prompt)); });
+    add(name, "planb", p,
+        [&p, call_value](int& prompt) { return planb::run_with_plan(p.value_plan, call_value(prompt)); });
   };
   throwing_rows("success at once", ok);
   throwing_rows("one thrown failure, then success", one);
@@ -129,6 +167,33 @@ int main(int argc, char** argv) {
   });
   add("one clock read", "hand", ok, [call](int& prompt) { return bench::run_throwing(ok.table, call(prompt)); });
   add("one clock read", "planb", ok, [](int&) { return std::chrono::steady_clock::now().time_since_epoch().count(); });
+
+  // In these rows `hand` is the same run without a breaker. A handler has both read the clock.
+  static Answering bare;
+  static Answering guarded(planb::circuit_breaker({.failures = 5}));
+  static Answering rated(planb::circuit_breaker({.failure_ratio = 0.5}));
+  const auto plain = [call](Answering& p) {
+    return [&p, call](int& prompt) { return planb::run_with_plan(p.plan, call(prompt)); };
+  };
+  const auto handled = [call](Answering& p) {
+    return [&p, call](int& prompt) {
+      int events = 0;
+      return planb::run_with_plan(p.plan, call(prompt), {.on_event = [&events](const auto&) { ++events; }});
+    };
+  };
+  const auto against_bare = [](const char* name, auto without, auto with_breaker) {
+    add(name, "hand", without);
+    add(name, "planb", with_breaker);
+  };
+  against_bare("closed breaker / none", plain(bare), plain(guarded));
+  against_bare("closed breaker / none, with a handler", handled(bare), handled(guarded));
+  against_bare("closed ratio breaker / none", plain(bare), plain(rated));
+  against_bare("closed ratio breaker / none, with handler", handled(bare), handled(rated));
+
+  add_threads("one plan", plain(bare));
+  add_threads("one plan, with a handler", handled(bare));
+  add_threads("one closed breaker", plain(guarded));
+  add_threads("one closed ratio breaker", plain(rated));
 
   return bench::run_ratios(argc, argv);
 }

@@ -3,11 +3,50 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
+
+#if defined(__unix__) && __has_include(<dlfcn.h>) && __has_include(<unwind.h>)
+#define BENCH_COUNTS_THROWS 1
+#include <dlfcn.h>
+#include <unwind.h>
+#endif
+
+namespace bench {
+namespace {
+
+constinit thread_local Counts counted{};
+
+}  // namespace
+
+Counts counts() noexcept { return counted; }
+
+}  // namespace bench
+
+#ifdef BENCH_COUNTS_THROWS
+// Every throw, and every rethrow of a held exception, goes through here.
+extern "C" _Unwind_Reason_Code _Unwind_RaiseException(_Unwind_Exception* exception) {
+  using Raise = _Unwind_Reason_Code (*)(_Unwind_Exception*);
+  static const Raise raise = reinterpret_cast<Raise>(dlsym(RTLD_NEXT, "_Unwind_RaiseException"));
+  ++bench::counted.throws;
+  return raise(exception);
+}
+#endif
+
+void* operator new(std::size_t size) {
+  ++bench::counted.allocations;
+  if (void* const memory = std::malloc(size != 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace bench {
 namespace {
@@ -16,6 +55,14 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : values[values.size() / 2];
 }
+
+// The repetitions of one benchmark, each per iteration.
+struct Series {
+  std::vector<double> cpu;
+  std::vector<double> wall;
+  double allocations = 0;
+  double throws = 0;
+};
 
 class RatioReporter : public benchmark::BenchmarkReporter {
  public:
@@ -28,23 +75,58 @@ class RatioReporter : public benchmark::BenchmarkReporter {
       const std::size_t bar = name.find('|');
       const std::size_t end = name.find('/', bar);
       const std::string row = name.substr(0, bar);
-      if (rows_.count(row) == 0) order_.push_back(row);
-      rows_[row][name.substr(bar + 1, end - bar - 1)].push_back(run.GetAdjustedCPUTime());
+      std::string variant = name.substr(bar + 1, end - bar - 1);
+      if (variant == "threads") variant += std::to_string(run.threads);
+      order_.emplace(run.family_index, row);
+      Series& series = rows_[row][variant];
+      series.cpu.push_back(run.GetAdjustedCPUTime());
+      series.wall.push_back(run.GetAdjustedRealTime());
+      series.allocations = std::max(series.allocations, counter(run, "allocations"));
+      series.throws = std::max(series.throws, counter(run, "throws"));
     }
   }
 
   void Finalize() override {
-    std::printf("%-40s %12s %12s %8s\n", "", "hand (ns)", "planb (ns)", "ratio");
-    for (const std::string& row : order_) {
-      const double hand = median(rows_[row]["hand"]);
-      const double planb = median(rows_[row]["planb"]);
-      std::printf("%-40s %12.1f %12.1f %8.2f\n", row.c_str(), hand, planb, planb / hand);
+    std::printf("%-40s %10s %10s %6s %19s %19s\n", "", "hand (ns)", "planb (ns)", "ratio", "allocations", "throws");
+    for (const std::string& row : in_order()) {
+      if (rows_[row].count("planb") != 0) print_ratio(row, rows_[row]["hand"], rows_[row]["planb"]);
+    }
+    std::printf("\n%-40s %43s\n", "two threads", "throughput");
+    for (const std::string& row : in_order()) {
+      if (rows_[row].count("threads2") != 0) print_threads(row, rows_[row]["threads1"], rows_[row]["threads2"]);
     }
   }
 
  private:
-  std::vector<std::string> order_;
-  std::map<std::string, std::map<std::string, std::vector<double>>> rows_;
+  static double counter(const Run& run, const char* name) {
+    const auto found = run.counters.find(name);
+    return found == run.counters.end() ? 0 : found->second.value;
+  }
+
+  // Each row once.
+  [[nodiscard]] std::vector<std::string> in_order() const {
+    std::vector<std::string> rows;
+    for (const auto& [index, row] : order_) {
+      if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
+    }
+    return rows;
+  }
+
+  static void print_ratio(const std::string& row, const Series& hand, const Series& planb) {
+    std::printf("%-40s %10.1f %10.1f %6.2f %8.2f -> %7.2f %8.2f -> %7.2f\n", row.c_str(), median(hand.cpu),
+                median(planb.cpu), median(planb.cpu) / median(hand.cpu), hand.allocations, planb.allocations,
+                hand.throws, planb.throws);
+  }
+
+  // By the clock on the wall, and by processor time: on a machine that is busy otherwise, only the second tells
+  // something, and it does not see a thread that waits for a lock.
+  static void print_threads(const std::string& row, const Series& one, const Series& two) {
+    std::printf("%-40s %5.2f times one thread (by processor time %.2f), allocations %.2f\n", row.c_str(),
+                median(one.wall) / median(two.wall), 2 * median(one.cpu) / median(two.cpu), two.allocations);
+  }
+
+  std::map<std::int64_t, std::string> order_;  // that of registration, in which interleaved runs do not come
+  std::map<std::string, std::map<std::string, Series>> rows_;
 };
 
 }  // namespace

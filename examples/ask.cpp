@@ -1,4 +1,4 @@
-// Sends a prompt to chat completion endpoints through a fallback chain. Without arguments it shows itself at work, with
+// Sends prompts to chat completion endpoints through a fallback chain. Without arguments it shows itself at work, with
 // three providers of its own; `ask --help` tells the rest.
 //
 //   ask/options.hpp      the command line
@@ -12,7 +12,9 @@
 
 #include <planb/planb.hpp>
 
+#include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -27,23 +29,43 @@
 
 namespace {
 
-std::string read_prompt(const ask::Options& options) {
-  std::string prompt;
-  if (options.prompt && *options.prompt != "-") {
-    prompt = *options.prompt;
-  } else if (!options.prompt && options.providers.empty()) {
-    prompt = "What is a plan B?";
-  } else {
+std::vector<std::string> read_prompts(const ask::Options& options) {
+  std::vector<std::string> prompts = options.prompts;
+  if (prompts.empty() && options.providers.empty()) {
+    prompts = {"What is a plan B?"};
+  } else if (prompts.empty()) {
 #ifndef _WIN32
-    if (!options.prompt && isatty(STDIN_FILENO) != 0)
-      throw ask::UsageError("no prompt: give --prompt TEXT, or pipe it in");
+    if (isatty(STDIN_FILENO) != 0) throw ask::UsageError("no prompt: give --prompt TEXT, or pipe it in");
 #endif
-    prompt.assign(std::istreambuf_iterator<char>(std::cin), {});
-    while (prompt.ends_with('\n') || prompt.ends_with('\r')) prompt.pop_back();
+    prompts = {"-"};
   }
-  if (prompt.empty()) throw ask::UsageError("the prompt is empty");
-  if (!ask::is_utf8(prompt)) throw ask::UsageError("the prompt is not UTF-8");
-  return prompt;
+  for (std::string& prompt : prompts) {
+    if (prompt == "-") {
+      prompt.assign(std::istreambuf_iterator<char>(std::cin), {});
+      while (prompt.ends_with('\n') || prompt.ends_with('\r')) prompt.pop_back();
+    }
+    if (prompt.empty()) throw ask::UsageError("the prompt is empty");
+    if (!ask::is_utf8(prompt)) throw ask::UsageError("the prompt is not UTF-8");
+  }
+  return prompts;
+}
+
+void print_event(const planb::Event& event, bool quiet) {
+  if (!quiet) std::cout << planb::to_string(event) << std::endl;
+  const auto* const failure = event.get_if<planb::AttemptFailure>();
+  if (failure != nullptr && failure->verdict.alert) std::cerr << ask::alert_line(*failure) << std::endl;
+}
+
+void print_answer(const planb::PlanResult<std::string>& answer, bool quiet) {
+  if (!answer) {
+    std::cerr << "ask: " << answer.error().what() << std::endl;
+  } else if (quiet) {
+    std::cout << *answer << std::endl;
+  } else {
+    const planb::RunReport& report = answer.report();
+    std::cout << '\n'
+              << *answer << "\n\nAnswered by " << report.answered_by() << ", attempt " << report.attempts << std::endl;
+  }
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -52,32 +74,32 @@ int run(const std::vector<std::string>& arguments) {
     std::cout << ask::usage;
     return EXIT_SUCCESS;
   }
-  const std::string prompt = read_prompt(options);
+  const std::vector<std::string> prompts = read_prompts(options);
   ask::read_keys(options.providers, [](const char* name) { return std::getenv(name); });
 
   std::optional<ask::DemoProviders> demo;
   if (options.providers.empty()) {
     options.providers = demo.emplace().list();
     for (ask::Provider& provider : options.providers) provider.attempts = options.attempts.value_or(provider.attempts);
+    options.budget = options.budget.value_or(std::chrono::seconds(30));
   }
 
-  const auto plan = ask::make_plan(options.providers, options.timeout,
+  const auto plan = ask::make_plan(options.providers, options.timeout, options.refusal,
                                    [](const ask::Provider& provider) { return ask::ChatClient(provider); });
-  planb::RunOptions run_options{.budget = options.budget};
-  if (!options.quiet) {
-    run_options.on_event = [](const planb::Event& event) { std::cout << planb::to_string(event) << std::endl; };
-  }
-  const planb::PlanResult<std::string> answer = ask::ask_providers(plan, prompt, run_options);
-  if (!answer) throw answer.error();
+  const planb::RunOptions run_options{
+      .on_event = [quiet = options.quiet](const planb::Event& event) { print_event(event, quiet); },
+      .budget = options.budget};
 
-  if (options.quiet) {
-    std::cout << *answer << '\n';
-  } else {
-    const planb::RunReport& report = answer.report();
-    std::cout << '\n'
-              << *answer << "\n\nAnswered by " << report.answered_by() << ", attempt " << report.attempts << '\n';
+  int status = EXIT_SUCCESS;
+  for (std::size_t i = 0; i != prompts.size(); ++i) {
+    if (!options.quiet && prompts.size() > 1) {
+      std::cout << (i == 0 ? "" : "\n") << "Prompt " << i + 1 << ": " << ask::one_line(prompts[i], 80) << std::endl;
+    }
+    const planb::PlanResult<std::string> answer = ask::ask_providers(plan, prompts[i], run_options);
+    print_answer(answer, options.quiet);
+    if (!answer) status = EXIT_FAILURE;
   }
-  return EXIT_SUCCESS;
+  return status;
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ std::string complaint(const std::vector<std::string>& arguments) {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+constexpr planb::Refusal next_step = planb::Refusal::next_step;
+
 bool is_one_line(const std::string& text) { return !text.empty() && text.find_first_of("\r\n") == std::string::npos; }
 
 }  // namespace
@@ -51,9 +53,10 @@ bool is_one_line(const std::string& text) { return !text.empty() && text.find_fi
 TEST_CASE("without arguments there are no providers, and the defaults hold", "[ask]") {
   const ask::Options options = ask::parse_options({});
   CHECK(options.providers.empty());
-  CHECK(!options.prompt);
+  CHECK(options.prompts.empty());
   CHECK(options.timeout == 30s);
   CHECK(!options.budget);
+  CHECK(options.refusal == next_step);
   CHECK(!options.attempts);
   CHECK(!options.quiet);
   CHECK(!options.help);
@@ -66,8 +69,10 @@ TEST_CASE("every option is read, with its value after a space or an equals sign"
       {"--provider", "a=https://api.example.com,model=big,key_env=A_KEY"},
       {"--provider", "b=http://localhost:8080/v1"},
       {"--prompt", "--help"},
+      {"--prompt", "and then?"},
       {"--timeout", "250ms"},
       {"--attempts", "3"},
+      {"--refusal", "abort"},
       {"--budget", "2m"}};
   for (const auto& [name, value] : given) {
     if (joined) {
@@ -88,9 +93,10 @@ TEST_CASE("every option is read, with its value after a space or an equals sign"
   CHECK(options.providers[1].name == "b");
   CHECK(options.providers[1].model.empty());
   CHECK(options.providers[1].key_variable.empty());
-  CHECK(options.prompt == "--help");
+  CHECK(options.prompts == Lines{"--help", "and then?"});
   CHECK(options.timeout == 250ms);
   CHECK(options.budget == 2min);
+  CHECK(options.refusal == planb::Refusal::abort);
   CHECK(options.quiet);
   CHECK(!options.help);
 }
@@ -126,6 +132,8 @@ TEST_CASE("wrong arguments are refused in one line that names them", "[ask]") {
       {{"--help=me"}, "--help takes no value"},
       {{"--timeout", "soon"}, "--timeout \"soon\": expected a time"},
       {{"--budget", "0"}, "--budget \"0\": expected a time"},
+      {{"--refusal"}, "--refusal needs a value"},
+      {{"--refusal", "maybe"}, "--refusal \"maybe\": expected next or abort"},
       {{"--attempts", "0"}, "--attempts \"0\": expected a number from 1 to 1000"},
       {{"--attempts", "-1"}, "--attempts \"-1\""},
       {{"--attempts", "2x"}, "--attempts \"2x\""},
@@ -290,20 +298,42 @@ struct FakeRoute {
   std::vector<ask::Provider> providers = {};
   std::vector<FakeProvider> fakes = {};
   std::optional<planb::Duration> budget = std::nullopt;
+  planb::Refusal refusal = next_step;
+  std::optional<planb::ExecutionPlan<FakeClient>> plan = std::nullopt;
 
   void add(const std::string& name, std::vector<Behaviour> behaviours, int attempts = 1, planb::Schedule pause = {}) {
     providers.push_back({.name = name, .attempts = attempts, .pause = std::move(pause)});
     fakes.emplace_back(name, std::move(behaviours), &clock);
   }
 
+  // Every run is of the same plan, as every prompt of the program's is.
   planb::PlanResult<std::string> run(planb::Duration timeout = 30s) {
-    const auto plan = ask::make_plan(providers, timeout, [this](const ask::Provider& provider) {
-      for (const FakeProvider& fake : fakes) {
-        if (fake.name() == provider.name) return FakeClient{fake};
-      }
-      throw planb::Defect("no fake is named " + provider.name);
-    });
-    return ask::ask_providers(plan, "hello", {.on_event = log, .budget = budget, .clock = &clock});
+    if (!plan) {
+      plan = ask::make_plan(providers, timeout, refusal, [this](const ask::Provider& provider) {
+        for (const FakeProvider& fake : fakes) {
+          if (fake.name() == provider.name) return FakeClient{fake};
+        }
+        throw planb::Defect("no fake is named " + provider.name);
+      });
+    }
+    return ask::ask_providers(*plan, "hello", {.on_event = log, .budget = budget, .clock = &clock});
+  }
+
+  // Another run; only what it adds to the log.
+  Lines names_of_run() {
+    const std::size_t before = log.names().size();
+    static_cast<void>(run());
+    const Lines all = log.names();
+    return Lines(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+  }
+
+  // The alerts so far, as the program prints them.
+  Lines alerts() const {
+    Lines lines;
+    for (const planb::AttemptFailure& failure : log.of<planb::AttemptFailure>()) {
+      if (failure.verdict.alert) lines.push_back(ask::alert_line(failure));
+    }
+    return lines;
   }
 };
 
@@ -349,31 +379,135 @@ TEST_CASE("the order of the providers is the order of the calls", "[ask]") {
   CHECK(answer.has_value() == (c.statuses.back() == 0));
 }
 
-TEST_CASE("the same provider is asked again only for what may pass", "[ask]") {
+TEST_CASE("a status decides who is asked next, and who hears of it", "[ask]") {
   struct Case {
     int status;
     Lines calls;
+    bool alert;
   };
   const Lines twice{"first", "first", "second"};
   const Lines once{"first", "second"};
-  const Case c = GENERATE_COPY(values<Case>({{429, twice},
-                                             {500, twice},
-                                             {503, twice},
-                                             {529, twice},
-                                             {200, once},
-                                             {301, once},
-                                             {400, once},
-                                             {401, once},
-                                             {403, once},
-                                             {404, once},
-                                             {422, once},
-                                             {499, once}}));
+  const Lines no_further{"first"};
+  const Case c = GENERATE_COPY(values<Case>({{429, twice, false},
+                                             {500, twice, false},
+                                             {503, twice, false},
+                                             {529, twice, false},
+                                             {200, once, false},
+                                             {301, once, false},
+                                             {499, once, false},
+                                             {401, once, true},
+                                             {402, once, true},
+                                             {403, once, true},
+                                             {404, once, true},
+                                             {400, no_further, false},
+                                             {413, no_further, false},
+                                             {422, no_further, false}}));
   CAPTURE(c.status);
   FakeRoute route;
-  route.add("first", {Behaviour::status(c.status)}, 2);
+  route.add("first", {Behaviour::status(c.status, "oh")}, 2);
+  route.add("second", {});
+  const auto answer = route.run();
+  CHECK(route.log.names() == c.calls);
+  CHECK(route.alerts() == (c.alert ? Lines{"ALERT first: " + std::to_string(c.status) + " oh"} : Lines{}));
+  REQUIRE(answer.has_value() == (c.calls.back() == "second"));
+  if (!answer) CHECK(answer.error().end() == planb::RunEnd::aborted);
+}
+
+TEST_CASE("an empty account is left at once, with an alert, whatever its status", "[ask]") {
+  FakeRoute route;
+  route.add("first", {Behaviour::status(429, "pay first").code("insufficient_quota")}, 3);
   route.add("second", {});
   CHECK(route.run().has_value());
-  CHECK(route.log.names() == c.calls);
+  CHECK(route.log.names() == Lines{"first", "second"});
+  CHECK(route.alerts() == Lines{"ALERT first: 429 pay first"});
+}
+
+TEST_CASE("a refused prompt goes on or not, as the caller decided", "[ask]") {
+  const bool goes_on = GENERATE(true, false);
+  FakeRoute route;
+  route.refusal = goes_on ? next_step : planb::Refusal::abort;
+  route.add("first", {Behaviour::status(400).code("content_filter")}, 2);
+  route.add("second", {});
+  CHECK(route.run().has_value() == goes_on);
+  CHECK(route.log.names() == (goes_on ? Lines{"first", "second"} : Lines{"first"}));
+  CHECK(route.alerts().empty());
+}
+
+TEST_CASE("an alert is one line, whatever the provider says", "[ask]") {
+  planb::AttemptFailure failure{.step_name = "it\n",
+                                .cause = planb::Cause::of(planb::ProviderError(401, "no\r\nentry"))};
+  CHECK(ask::alert_line(failure) == "ALERT it: 401 no entry");
+  failure.cause = planb::Cause::of(planb::ProviderError(403));
+  CHECK(ask::alert_line(failure) == "ALERT it: 403");
+}
+
+// --- The breakers
+
+TEST_CASE("a provider that failed for one prompt is not asked for the next, until its time off is over", "[ask]") {
+  FakeRoute route;
+  route.add("down", {Behaviour::status(503), Behaviour::status(503), Behaviour::value("back")}, 2);
+  route.add("well", {Behaviour::value("hi")});
+
+  CHECK(route.names_of_run() == Lines{"down", "down", "well"});
+  CHECK(route.names_of_run() == Lines{"well"});
+  const auto skips = route.log.of<planb::StepSkipped>();
+  REQUIRE(skips.size() == 1);
+  CHECK(to_string(skips[0]) == "StepSkipped step=0 down gate closed for 30 s");
+
+  route.clock.advance(ask::time_off - 1ns);
+  CHECK(route.names_of_run() == Lines{"well"});
+  route.clock.advance(1ns);
+  CHECK(route.names_of_run() == Lines{"down"});
+  CHECK(route.names_of_run() == Lines{"down"});
+}
+
+TEST_CASE("a provider that is tried once is given a second prompt before its breaker opens", "[ask]") {
+  FakeRoute route;
+  route.add("down", {Behaviour::status(401)});
+  route.add("well", {});
+  CHECK(route.names_of_run() == Lines{"down", "well"});
+  CHECK(route.names_of_run() == Lines{"down", "well"});
+  CHECK(route.names_of_run() == Lines{"well"});
+  CHECK(route.alerts().size() == 2);
+}
+
+TEST_CASE("one prompt alone has all the attempts that it was promised", "[ask]") {
+  const int attempts = GENERATE(1, 2, 3, 7);
+  FakeRoute route;
+  route.add("down", {Behaviour::status(503)}, attempts);
+  route.add("well", {});
+  CHECK(route.names_of_run().size() == static_cast<std::size_t>(attempts) + 1);
+}
+
+TEST_CASE("a provider's wait hint makes its time off longer", "[ask]") {
+  FakeRoute route;
+  route.add("busy", {Behaviour::status(429).retry_after(5min)}, 2);
+  route.add("well", {});
+  CHECK(route.names_of_run() == Lines{"busy", "well"});  // too long a wait to be tried again
+  CHECK(route.names_of_run() == Lines{"busy", "well"});
+  route.clock.advance(5min - 1ns);
+  CHECK(route.names_of_run() == Lines{"well"});
+  route.clock.advance(1ns);
+  CHECK(route.names_of_run() == Lines{"busy", "well"});
+}
+
+TEST_CASE("bad and refused prompts open no breaker", "[ask]") {
+  const Behaviour refused =
+      GENERATE(Behaviour::status(400), Behaviour::status(413), Behaviour::status(400).code("content_filter"));
+  FakeRoute route;
+  route.add("it", {refused});
+  for (int i = 0; i != 5; ++i) CHECK(route.names_of_run() == Lines{"it"});
+}
+
+TEST_CASE("each provider has a breaker of its own; with all of them open nobody is asked", "[ask]") {
+  FakeRoute route;
+  route.add("first", {Behaviour::status(503)}, 2);
+  route.add("second", {Behaviour::status(500)}, 2);
+  CHECK(route.names_of_run() == Lines{"first", "first", "second", "second"});
+  const auto answer = route.run();
+  REQUIRE(!answer.has_value());
+  CHECK(std::string(answer.error().what()) ==
+        "plan exhausted: first: skipped, circuit open for 30 s; second: skipped, circuit open for 30 s");
 }
 
 TEST_CASE("an error without a status is one of the connection, and tried again", "[ask][field-22]") {
@@ -421,7 +555,7 @@ TEST_CASE("where nobody answers, one line says what became of each", "[ask]") {
   const auto answer = route.run();
   REQUIRE(!answer.has_value());
   CHECK(std::string(answer.error().what()) ==
-        "plan exhausted: first: 2 attempts, last 503 service unavailable; second: 401 no entry, not worth retrying");
+        "plan exhausted: first: 2 attempts, last 503 service unavailable; second: 401 no entry (alert)");
 }
 
 // --- The client, over loopback
@@ -438,7 +572,8 @@ ask::Provider at(const ask::Url& url, const std::string& name = "it") { return {
 
 planb::PlanResult<std::string> ask_one(const ask::Provider& provider, const std::string& prompt = "hello",
                                        planb::Duration timeout = 30s) {
-  const auto plan = ask::make_plan({provider}, timeout, [](const ask::Provider& p) { return ask::ChatClient(p); });
+  const auto plan =
+      ask::make_plan({provider}, timeout, next_step, [](const ask::Provider& p) { return ask::ChatClient(p); });
   return ask::ask_providers(plan, prompt, {});
 }
 
@@ -509,7 +644,8 @@ TEST_CASE("a request says what the provider needs, and no more", "[ask][loopback
 TEST_CASE("three providers are gone through over HTTP", "[ask][loopback]") {
   const ask::DemoProviders demo;
   const AttemptLog log;
-  const auto plan = ask::make_plan(demo.list(), 30s, [](const ask::Provider& p) { return ask::ChatClient(p); });
+  const auto plan =
+      ask::make_plan(demo.list(), 30s, next_step, [](const ask::Provider& p) { return ask::ChatClient(p); });
   const auto answer = ask::ask_providers(plan, "\xE2\x82\xAC?", {.on_event = log});
   REQUIRE(answer.has_value());
   CHECK(has(*answer, "\xE2\x82\xAC?"));
@@ -561,21 +697,70 @@ TEST_CASE("a message is of bounded length", "[ask][loopback]") {
   CHECK(failure_of(at(server.url())).message() == std::string(300, 'x') + "...");
 }
 
-TEST_CASE("Retry-After is read in whole seconds, and bounded", "[ask][loopback]") {
-  using Case = std::pair<std::string, std::optional<planb::Duration>>;
-  const auto& [header, hint] = GENERATE(values<Case>({{"0", 0s},
-                                                      {"7", 7s},
-                                                      {"", std::nullopt},
-                                                      {"soon", std::nullopt},
-                                                      {"-1", std::nullopt},
-                                                      {"1.5", std::nullopt},
-                                                      {"99999999999999999999", 24h * 365}}));
-  CAPTURE(header);
-  CHECK(ask::detail::read_retry_after(header) == hint);
+TEST_CASE("a wait hint is read from the finest header that has one, and is in the event", "[ask][loopback]") {
+  struct Case {
+    httplib::Headers headers;
+    std::optional<planb::Duration> hint;
+  };
+  const auto& [headers, hint] = GENERATE(values<Case>({
+      {{}, std::nullopt},
+      {{{"Retry-After", "0"}}, 0s},
+      {{{"Retry-After", "7"}}, 7s},
+      {{{"Retry-After", "1.5"}}, 1500ms},
+      {{{"Retry-After", "6m0s"}}, 6min},
+      {{{"Retry-After", "Sun, 06 Nov 1994 08:49:37 GMT"}}, 0s},
+      {{{"Retry-After", "soon"}}, std::nullopt},
+      {{{"Retry-After", "-1"}}, 0s},
+      {{{"Retry-After", "99999999999999999999"}}, (planb::Duration::max)()},
+      {{{"Retry-After-Ms", "250"}}, 250ms},
+      {{{"x-ms-retry-after-ms", "40"}}, 40ms},
+      {{{"Retry-After", "1"}, {"retry-after-ms", "250"}}, 250ms},
+      {{{"Retry-After", "1"}, {"retry-after-ms", "soon"}}, 1s},
+  }));
+  CAPTURE(headers);
   Reply reply = chat_error(429, "busy", "c");
-  reply.retry_after = header;
+  reply.headers = headers;
   const LoopbackProvider server(reply);
-  CHECK(failure_of(at(server.url())).retry_after() == hint);
+  const AttemptLog log;
+  const auto plan =
+      ask::make_plan({at(server.url())}, 30s, next_step, [](const ask::Provider& p) { return ask::ChatClient(p); });
+  CHECK(!ask::ask_providers(plan, "hello", {.on_event = log}).has_value());
+  CHECK(log.of<planb::AttemptFailure>().at(0).cause.retry_after() == hint);
+}
+
+TEST_CASE("a refusal among the answers is told by its code", "[ask][loopback]") {
+  struct Case {
+    std::string choice;
+    std::string code;
+    std::string message;
+  };
+  const Case c = GENERATE(values<Case>({
+      {R"({"message":{"content":"half of"},"finish_reason":"content_filter"})", "content_filter",
+       "the content was filtered"},
+      {R"({"message":{"content":null,"refusal":"I won't"},"finish_reason":"stop"})", "refusal", "I won't"},
+  }));
+  CAPTURE(c.choice);
+  const LoopbackProvider server(Reply{.body = "{\"choices\":[" + c.choice + "]}"});
+  const LoopbackProvider other(chat_answer("hi"));
+  const planb::Cause cause = failure_of(at(server.url()));
+  CHECK(cause.code() == c.code);
+  CHECK(cause.message() == c.message);
+  CHECK(cause.status() == 200);
+  for (const planb::Refusal refusal : {next_step, planb::Refusal::abort}) {
+    const auto plan = ask::make_plan({at(server.url()), at(other.url())}, 30s, refusal,
+                                     [](const ask::Provider& p) { return ask::ChatClient(p); });
+    CHECK(ask::ask_providers(plan, "hello", {}).has_value() == (refusal == next_step));
+  }
+}
+
+TEST_CASE("an answer that is not refused is one, whatever else it says", "[ask][loopback]") {
+  const std::string choice = GENERATE(R"({"message":{"content":"hi","refusal":null},"finish_reason":"stop"})",
+                                      R"({"message":{"content":"hi","refusal":""},"finish_reason":"length"})",
+                                      R"({"message":{"content":"hi"},"finish_reason":{}})");
+  const LoopbackProvider server(Reply{.body = "{\"choices\":[" + choice + "]}"});
+  const auto answer = ask_one(at(server.url()));
+  REQUIRE(answer.has_value());
+  CHECK(*answer == "hi");
 }
 
 TEST_CASE("an answer that is of no use is a failure that says why, and is not asked for twice", "[ask][loopback]") {
@@ -621,8 +806,8 @@ TEST_CASE("an answer that is too long is given up", "[ask][loopback]") {
   const std::size_t size = reply.body.size();
   const std::size_t limit = GENERATE_COPY(std::size_t{0}, size - 1, size);
   const LoopbackProvider server(reply);
-  const auto plan =
-      ask::make_plan({at(server.url())}, 30s, [limit](const ask::Provider& p) { return ask::ChatClient(p, limit); });
+  const auto plan = ask::make_plan({at(server.url())}, 30s, next_step,
+                                   [limit](const ask::Provider& p) { return ask::ChatClient(p, limit); });
   const auto answer = ask::ask_providers(plan, "hello", {});
   REQUIRE(answer.has_value() == (size <= limit));
   if (answer) return;
@@ -664,7 +849,7 @@ TEST_CASE("a provider that falls silent, or never comes to an end, is left when 
 
   const auto started = std::chrono::steady_clock::now();
   const AttemptLog log;
-  const auto plan = ask::make_plan({at(server.url(), "silent"), at(next.url(), "next")}, 100ms,
+  const auto plan = ask::make_plan({at(server.url(), "silent"), at(next.url(), "next")}, 100ms, next_step,
                                    [](const ask::Provider& p) { return ask::ChatClient(p); });
   const auto answer = ask::ask_providers(plan, "hello", {.on_event = log});
   const auto took = std::chrono::steady_clock::now() - started;
@@ -771,6 +956,56 @@ TEST_CASE("ask, without arguments, shows itself at work", "[ask][program]") {
         "Answered by local, attempt 4\n");
 }
 
+TEST_CASE("ask passes over what failed its last prompts", "[ask][program]") {
+  const Ended ended = run_ask({"--prompt", "one", "--prompt", "two", "--prompt", "three"});
+  CHECK(ended.status == 0);
+  CHECK(ended.err.empty());
+  const std::size_t second = ended.out.find("\nPrompt 2: two\nStepSkipped step=0 openai gate closed for ");
+  const std::size_t third = ended.out.find("\nPrompt 3: three\nStepSkipped step=0 openai gate closed for ");
+  CAPTURE(ended.out);
+  REQUIRE(second != std::string::npos);
+  REQUIRE(third != std::string::npos);
+  const std::string first_part = ended.out.substr(0, second);
+  const std::string second_part = ended.out.substr(second, third - second);
+  const std::string third_part = ended.out.substr(third);
+  CHECK(first_part.rfind("Prompt 1: one\nAttemptStart #1 step=0 openai\n", 0) == 0);
+  CHECK(has(first_part, "only an echo: one\n\nAnswered by local, attempt 4\n"));
+  CHECK(has(second_part, "AttemptFailure #1 step=1 anthropic 429 too many requests, next step\n"));
+  CHECK(has(second_part, "only an echo: two\n\nAnswered by local, attempt 2\n"));
+  CHECK(has(third_part, "\nStepSkipped step=1 anthropic gate closed for "));
+  CHECK(has(third_part, "only an echo: three\n\nAnswered by local, attempt 1\n"));
+}
+
+TEST_CASE("ask prints an alert beside the event, and without the events too", "[ask][program]") {
+  const bool quiet = GENERATE(false, true);
+  const LoopbackProvider locked(chat_error(401, "unauthorized", "invalid_api_key"));
+  const LoopbackProvider well(chat_answer("hi"));
+  std::vector<std::string> arguments{"--provider", "openai=http://" + locked.url().authority(),
+                                     "--provider", provider_at(well.url()),
+                                     "--prompt",   "hello"};
+  if (quiet) arguments.push_back("--quiet");
+  const Ended ended = run_ask(arguments);
+  CHECK(ended.status == 0);
+  CHECK(ended.err == "ALERT openai: 401 unauthorized\n");
+  if (quiet) CHECK(ended.out == "hi\n");
+  CHECK(has(ended.out, "AttemptFailure #1 step=0 openai 401 unauthorized (alert), next step\n") == !quiet);
+}
+
+TEST_CASE("ask goes on to the next prompt where one is refused, and says so with its status", "[ask][program]") {
+  const LoopbackProvider server([](const httplib::Request& request) {
+    return has(request.body, "bad") ? chat_error(400, "no", "c") : chat_answer("hi");
+  });
+  const LoopbackProvider next(chat_answer("not asked"));
+  const Ended ended = run_ask({"--quiet", "--provider", provider_at(server.url()), "--provider",
+                               provider_at(next.url()), "--prompt", "bad", "--prompt", "-"},
+                              "good\n");
+  CHECK(ended.status == 1);
+  CHECK(ended.out == "hi\n");
+  CHECK(ended.err == "ask: plan aborted: it: 400 no\n");
+  CHECK(server.requests().size() == 2);
+  CHECK(next.requests().empty());
+}
+
 TEST_CASE("ask --help tells how it is used", "[ask][program]") {
   const Ended ended = run_ask({"--help"});
   CHECK(ended.status == 0);
@@ -796,7 +1031,9 @@ TEST_CASE("ask gives the key of the variable to the provider, and to nobody else
   const Ended ended = run_ask({"--provider", provider_at(server.url(), ",key_env=ASK_KEY"), "--prompt", "hello"}, {},
                               "ASK_KEY=sk-hidden-1");
   CHECK(ended.status == 1);
-  CHECK(is_complaint(ended.err));
+  CHECK(ended.err ==
+        "ALERT it: 401 not your key: [key]\n"
+        "ask: plan exhausted: it: 401 not your key: [key] (alert)\n");
   CHECK(!has(ended.err + ended.out, "hidden"));
   CHECK(server.requests().at(0).get_header_value("Authorization") == "Bearer sk-hidden-1");
 }
@@ -813,6 +1050,7 @@ TEST_CASE("ask ends with 2 and one line where it was called wrongly", "[ask][pro
       {{"--nonsense"}, "", "A=", "unknown option"},
       {{"--provider", any}, "\n", "A=", "the prompt is empty"},
       {{"--prompt", "\xFF"}, "", "A=", "the prompt is not UTF-8"},
+      {{"--prompt", "x", "--prompt", ""}, "", "A=", "the prompt is empty"},
       {{"--provider", any + ",key_env=ASK_KEY", "--prompt", "x"},
        "",
        "A=",

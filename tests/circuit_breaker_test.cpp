@@ -19,6 +19,10 @@
 #include <utility>
 #include <vector>
 
+#if defined(__linux__)
+#include <pthread.h>
+#endif
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -722,6 +726,38 @@ TEST_CASE("what a hook throws is dropped, and the next change is told", "[field-
   CHECK_NOTHROW(breaker.force_open());
   CHECK(calls == 4);
 }
+
+#if defined(__GLIBC__) && defined(__GLIBCXX__)  // the unwinder that glibc uses is that of libstdc++
+TEST_CASE("a thread that goes away inside a hook leaves the breaker to the others", "[field-47]") {
+  struct Scene {
+    Changes changes;
+    CircuitBreaker* breaker = nullptr;
+    bool leave = true;
+  } scene;
+  CircuitBreaker breaker({.failures = 1,
+                          .open_for = 10s,
+                          .on_change = [&scene](CircuitState from, CircuitState to, TimePoint when) {
+                            scene.changes.push_back(change(from, to, when));
+                            if (std::exchange(scene.leave, false)) {
+                              scene.breaker->reset(when + 1s);  // a change that this thread will not tell
+                              pthread_exit(nullptr);
+                            }
+                          }});
+  scene.breaker = &breaker;
+  pthread_t thread{};
+  const auto body = [](void* p) -> void* {
+    fails(*static_cast<Scene*>(p)->breaker, at(1s));
+    return p;
+  };
+  REQUIRE(pthread_create(&thread, nullptr, body, &scene) == 0);
+  void* result = &scene;
+  REQUIRE(pthread_join(thread, &result) == 0);
+  CHECK(result == nullptr);  // it did not come back
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(fails(breaker, at(3s)));
+  CHECK(scene.changes == Changes{"closed to open at 1 s", "open to closed at 2 s", "closed to open at 3 s"});
+}
+#endif
 
 TEST_CASE("a hook may be a mutable lambda, or be referred to") {
   struct Counter {

@@ -31,14 +31,6 @@ struct ExtendedEnv : Env {
   std::string region = "eu";
 };
 
-template <class E>
-concept Captures = requires(const ExecutionPlan<std::string, Env>& plan, E&& env) {
-  plan.capture_requirements(std::forward<E>(env));
-};
-static_assert(Captures<Env&> && Captures<Env> && Captures<ExtendedEnv&> && Captures<ExtendedEnv>);
-static_assert(!Captures<const Env&>, "factories take Env&");
-static_assert(!Captures<std::string> && !Captures<Env*>);
-
 ExecutionPlan<std::string, Env> key_plan(int attempts = 1) {
   return {{.name = "keyed",
            .provide =

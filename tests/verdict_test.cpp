@@ -887,7 +887,7 @@ TEST_CASE("next_guarded that no step takes throws PlanAborted with its error nes
   }
 }
 
-TEST_CASE("a guard that throws ends the run as aborted") {
+TEST_CASE("a guard that throws ends the run, whatever the verdict") {
   Run run;
   const auto result = run.of(Plan{{.name = "alpha", .provide = fails()},
                                   {.name = "beta",

@@ -4,6 +4,7 @@
 #include <planb/attempt.hpp>
 #include <planb/clock.hpp>
 #include <planb/error_traits.hpp>
+#include <planb/retry_after.hpp>
 
 #include "provider.hpp"
 #include "text.hpp"
@@ -27,7 +28,7 @@
 namespace ask {
 
 // Asks an OpenAI-compatible endpoint. Everything that goes wrong is a planb::ProviderError: with the HTTP status where
-// there was an answer, also one of 200 that is of no use.
+// there was an answer, also one of 200 that is of no use or that refuses the prompt.
 class ChatClient {
  public:
   // `most_bytes` is the longest answer that it takes.
@@ -53,13 +54,13 @@ class ChatClient {
 
 namespace detail {
 
-// A wait hint in whole seconds; other forms are left unread.
-[[nodiscard]] inline std::optional<planb::Duration> read_retry_after(const std::string& value) {
-  const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
-  if (!number) return std::nullopt;
-  constexpr int year = 365 * 24 * 3600;  // more than any run waits
-  const int seconds = read_number(value, year);
-  return std::chrono::seconds(seconds < 0 ? year : seconds);
+// The wait hint among the headers, the finest one first.
+[[nodiscard]] inline std::optional<planb::Duration> read_wait_hint(const httplib::Response& response) {
+  const auto now = std::chrono::system_clock::now();
+  for (const char* const header : {"retry-after-ms", "x-ms-retry-after-ms", "retry-after"}) {
+    if (const auto hint = planb::parse_retry_after(header, response.get_header_value(header), now)) return hint;
+  }
+  return std::nullopt;
 }
 
 // A member of a JSON object, or null.
@@ -139,9 +140,17 @@ inline std::string ChatClient::read_answer(const httplib::Response& response) co
     throw planb::ProviderError(response.status, "the answer is not JSON but " + one_line(start, 80));
   }
   const nlohmann::json& choices = detail::member(body, "choices");
-  const nlohmann::json& content = choices.is_array() && !choices.empty()
-                                      ? detail::member(detail::member(choices[0], "message"), "content")
-                                      : detail::member(nullptr, "");
+  const nlohmann::json none;
+  const nlohmann::json& choice = choices.is_array() && !choices.empty() ? choices[0] : none;
+  const nlohmann::json& message = detail::member(choice, "message");
+  // A refusal comes with status 200; its code is what tells it from an answer.
+  if (const std::string reason = detail::text_of(detail::member(choice, "finish_reason")); reason == "content_filter") {
+    throw planb::ProviderError(response.status, "the content was filtered", reason);
+  }
+  if (const std::string refused = detail::text_of(detail::member(message, "refusal")); !refused.empty()) {
+    throw planb::ProviderError(response.status, presentable(refused), "refusal");
+  }
+  const nlohmann::json& content = detail::member(message, "content");
   if (!content.is_string()) {
     throw planb::ProviderError(response.status, "the answer has no text in choices[0].message.content");
   }
@@ -156,7 +165,7 @@ inline planb::ProviderError ChatClient::refusal(const httplib::Response& respons
   std::string code = detail::text_of(detail::member(error, "code"));
   if (code.empty()) code = detail::text_of(detail::member(error, "type"));
   return planb::ProviderError(response.status, presentable(std::move(message)), presentable(std::move(code)),
-                              detail::read_retry_after(response.get_header_value("Retry-After")));
+                              detail::read_wait_hint(response));
 }
 
 inline planb::ProviderError ChatClient::no_answer(httplib::Error error) const {

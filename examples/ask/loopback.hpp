@@ -36,7 +36,7 @@ struct Reply {
   int status = 200;
   std::string body = {};
   std::string content_type = "application/json";
-  std::string retry_after = {};  // a header; empty: none
+  httplib::Headers headers = {};
   Extent extent = all;
 };
 
@@ -94,7 +94,7 @@ class LoopbackProvider {
     }
     const Reply reply = answer_(request);
     response.status = reply.status;
-    if (!reply.retry_after.empty()) response.set_header("Retry-After", reply.retry_after);
+    for (const auto& [name, value] : reply.headers) response.set_header(name, value);
     switch (reply.extent) {
       case Reply::all: response.set_content(reply.body, reply.content_type); break;
       case Reply::nothing: wait_for_the_end(); break;
@@ -147,7 +147,7 @@ class DemoProviders {
  private:
   static Reply busy() {
     Reply reply = chat_error(429, "too many requests", "rate_limit_exceeded");
-    reply.retry_after = "2";
+    reply.headers = {{"Retry-After", "2"}};
     return reply;
   }
 

@@ -1,6 +1,7 @@
 // The command line.
 #pragma once
 
+#include <planb/classify.hpp>
 #include <planb/clock.hpp>
 #include <planb/schedule.hpp>
 
@@ -20,30 +21,39 @@ namespace ask {
 inline constexpr std::string_view usage =
     R"(Sends a prompt to chat completion endpoints, one after the other, until one answers.
 
-  ask                           goes through three providers of its own, on this machine
-  ask --provider name=url[,model=...][,key_env=VAR] ... [--prompt TEXT]
+  ask [--prompt TEXT ...]       goes through three providers of its own, on this machine
+  ask --provider name=url[,model=...][,key_env=VAR] ... [--prompt TEXT ...]
 
   --provider name=url[,...]     an OpenAI-compatible endpoint; repeat it for the next one in the chain.
                                 url:          http[s]://host[:port][/path]; /v1/chat/completions is added where missing
                                 model=...     the model to ask for
                                 key_env=VAR   the environment variable that holds the API key
-  --prompt TEXT                 the prompt; - or nothing: read it from standard input
-  --timeout 30s                 for one attempt; also 250ms, 1.5m, or a number of seconds
+  --prompt TEXT                 the prompt; - or nothing: read it from standard input; repeat it for the next prompt
+  --timeout 30s                 for one attempt (30s); also 250ms, 1.5m, or a number of seconds
   --attempts N                  for each provider, counting the first (2)
-  --budget 2m                   for everything together (no limit)
-  --quiet                       print the answer only
+  --budget 2m                   for one prompt, all providers together (no limit; 30s for the program's own providers)
+  --refusal next|abort          where a provider refuses what the prompt is about: ask the next one, or give up (next)
+  --quiet                       print the answers only, and alerts
   --help
 
-Each event of the run is printed as it happens, then the answer and who gave it.
-Ends with 0 after an answer, 1 where nobody answered, 2 where the command line is wrong.
+What a failure says decides what is done. Overload, a broken server or connection, and a timeout are tried again, then
+left to the next provider; a provider's wait hint is honoured. A bad key, an empty account or an unknown model is left
+to the next provider at once, with an alert. A bad request ends it: every provider would refuse it.
+
+A provider that fails N times in a row, or twice where N is 1, is passed over for 30 s, or longer where its wait hint
+says so: `ask --prompt one --prompt two` shows it.
+
+Each event is printed as it happens, then the answer and who gave it; alerts and errors go to standard error.
+Ends with 0 after an answer to every prompt, 1 where one got none, 2 where the command line is wrong.
 )";
 
 struct Options {
-  std::vector<Provider> providers;    // none: the program's own
-  std::optional<std::string> prompt;  // none: from standard input, or the program's own
+  std::vector<Provider> providers;   // none: the program's own
+  std::vector<std::string> prompts;  // none: from standard input, or the program's own
   planb::Duration timeout = std::chrono::seconds(30);
   std::optional<int> attempts;
-  std::optional<planb::Duration> budget;
+  std::optional<planb::Duration> budget;  // of one prompt
+  planb::Refusal refusal = planb::Refusal::next_step;
   bool quiet = false;
   bool help = false;
 };
@@ -167,11 +177,17 @@ namespace detail {
     } else if (name == "--provider") {
       options.providers.push_back(parse_provider(value("local=http://127.0.0.1:8080")));
     } else if (name == "--prompt") {
-      options.prompt = value("\"What is a plan B?\"");
+      options.prompts.push_back(value("\"What is a plan B?\""));
     } else if (name == "--timeout") {
       options.timeout = time("30s");
     } else if (name == "--budget") {
       options.budget = time("2m");
+    } else if (name == "--refusal") {
+      const std::string text = value("next");
+      if (text != "next" && text != "abort") {
+        throw UsageError("--refusal " + in_quotes(text) + ": expected next or abort");
+      }
+      options.refusal = text == "next" ? planb::Refusal::next_step : planb::Refusal::abort;
     } else if (name == "--attempts") {
       const std::string text = value("2");
       options.attempts = detail::read_number(text, 1000);

@@ -1,10 +1,18 @@
-// The routing: who is asked, in which order, and when it is the next one's turn. Knows nothing of HTTP.
+// The routing: who is asked, in which order, and when it is the next one's turn. Knows nothing of HTTP but its
+// statuses.
 #pragma once
 
+#include <planb/circuit_breaker.hpp>
+#include <planb/classify.hpp>
 #include <planb/planb.hpp>
 
 #include "provider.hpp"
+#include "text.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -12,26 +20,39 @@
 
 namespace ask {
 
-// Whether the same provider may do better in a moment: it is overloaded, it is broken, or there was no answer at all.
-// Any other failure is left to the next provider.
-[[nodiscard]] inline bool worth_retrying(const planb::ProviderError& error) {
-  return error.status == 0 || error.status == 429 || error.status >= 500;
+// For how long a provider that keeps failing is left alone; its own wait hint may make it longer.
+inline constexpr std::chrono::seconds time_off(30);
+
+// A breaker that opens after as many failures in a row as one prompt may cost, and at least two.
+[[nodiscard]] inline std::shared_ptr<planb::CircuitBreaker> make_breaker(const Provider& provider,
+                                                                         const planb::HttpClassifier<>& classifier) {
+  // Only what is about the provider counts. It is not to blame for a bad request or a refused prompt.
+  const auto counts = [classifier](const planb::Cause& cause) {
+    const planb::Verdict verdict = classifier(cause);
+    return verdict.action == planb::Action::retry || verdict.alert;
+  };
+  return std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{
+      .failures = (std::max)(provider.attempts, 2), .open_for = time_off, .counts = counts});
 }
 
-// One step for each provider, in order. `make_client(provider)` builds the client of one attempt, which has
+// One step for each provider, in order, with a breaker of its own, which all runs of the plan share.
+// `make_client(provider)` builds the client of one attempt, which has
 //   std::string complete(const std::string& prompt, const planb::Attempt&)
 // and throws planb::ProviderError.
 template <class MakeClient>
-[[nodiscard]] auto make_plan(const std::vector<Provider>& providers, planb::Duration timeout, MakeClient make_client) {
+[[nodiscard]] auto make_plan(const std::vector<Provider>& providers, planb::Duration timeout, planb::Refusal refusal,
+                             MakeClient make_client) {
   using Client = std::invoke_result_t<const MakeClient&, const Provider&>;
+  const planb::HttpClassifier<> classifier = planb::http_classifier(refusal);
   std::vector<planb::Step<Client>> steps;
   for (const Provider& provider : providers) {
     steps.push_back({.name = provider.name,
                      .provide = [make_client, provider] { return make_client(provider); },
                      .attempts = provider.attempts,
                      .schedule = provider.pause,
-                     .retry_while = worth_retrying,
-                     .timeout = timeout});
+                     .classify = classifier,
+                     .timeout = timeout,
+                     .gate = make_breaker(provider, classifier)});
   }
   return planb::ExecutionPlan<Client>(std::move(steps));
 }
@@ -43,6 +64,14 @@ template <class Client>
                                                            const planb::RunOptions& options) {
   return planb::try_run_with_plan(
       plan, [&](Client& client, const planb::Attempt& attempt) { return client.complete(prompt, attempt); }, options);
+}
+
+// What somebody should hear of although the next provider may answer, such as "ALERT openai: 401 unauthorized".
+[[nodiscard]] inline std::string alert_line(const planb::AttemptFailure& failure) {
+  std::string line = "ALERT " + one_line(failure.step_name, 80) + ':';
+  if (const std::optional<int> status = failure.cause.status()) line += ' ' + std::to_string(*status);
+  const std::string message = one_line(failure.cause.message());
+  return message.empty() ? line : line + ' ' + message;
 }
 
 }  // namespace ask

@@ -1,5 +1,5 @@
 // expect-first: planb: the predicate of accepting() returns bool, or std::optional<planb::Verdict> where none accepts
-#include <planb/planb.hpp>
+#include <planb/run.hpp>
 
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 // expect-first: planb: the predicate of accepting() must take the callable's value by const reference
-#include <planb/planb.hpp>
+#include <planb/run.hpp>
 
 #include <string>
 

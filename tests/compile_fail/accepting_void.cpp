@@ -1,5 +1,5 @@
 // expect-first: planb: accepting() needs a callable that returns a value, not void
-#include <planb/planb.hpp>
+#include <planb/run.hpp>
 
 int main() {
   const planb::ExecutionPlan<int> plan{{.provide = 1}};

@@ -1,5 +1,5 @@
 // expect-first: planb: the callable must take the plan's context as an lvalue
-#include <planb/planb.hpp>
+#include <planb/run.hpp>
 
 struct Llm {};
 

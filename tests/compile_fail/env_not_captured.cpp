@@ -1,5 +1,5 @@
 // expect-first: planb: this plan's factories need an Env: bind it first, with plan.capture_requirements(env)
-#include <planb/planb.hpp>
+#include <planb/run.hpp>
 
 struct Env {};
 

@@ -1,5 +1,5 @@
 // expect-first: planb: capture_requirements() takes the plan's Env, or what derives from it, and not as const
-#include <planb/planb.hpp>
+#include <planb/run.hpp>
 
 struct Env {};
 

@@ -1,6 +1,6 @@
 // expect: conver
 // expect: AttemptStart
-#include <planb/planb.hpp>
+#include <planb/event.hpp>
 
 #ifdef TWIN
 const planb::Event event{planb::AttemptStart{}};

@@ -1,5 +1,5 @@
 // expect-first: planb: an error of pointer type cannot be looked up in a Cause
-#include <planb/planb.hpp>
+#include <planb/cause.hpp>
 
 struct LlmError {};
 

@@ -1,8 +1,9 @@
 // expect-first: planb: an event handler must be copyable; hand over std::ref(handler) for one that is not
-#include <planb/planb.hpp>
+#include <planb/run_options.hpp>
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 auto handler = [count = std::make_unique<int>(0)](const planb::AttemptStart&) { ++*count; };
 

@@ -1,5 +1,5 @@
-// expect: planb: http_classifier<E...>: an error type here needs something to read
-#include <planb/planb.hpp>
+// expect-first: planb: http_classifier<E...>: an error type here needs something to read
+#include <planb/classify.hpp>
 
 struct CurlError {
   int result = 0;
@@ -12,4 +12,4 @@ struct planb::error_traits<CurlError> {
 };
 #endif
 
-const planb::Classifier classify = planb::http_classifier<CurlError>(planb::Refusal::abort);
+const auto classify = planb::http_classifier<CurlError>(planb::Refusal::abort);

@@ -1,12 +1,12 @@
 // expect-first: planb: a predicate takes `const planb::Cause&` or one concrete error type by const reference
-#include <planb/planb.hpp>
+#include <planb/plan.hpp>
 
 struct LlmError {
   bool retryable = true;
 };
 
 #ifdef TWIN
-const planb::Step<int> step{.provide = 1, .attempts = 2, .retry_while = [n = 3](const LlmError\&) { return n > 0; }};
+const planb::Step<int> step{.provide = 1, .attempts = 2, .retry_while = [n = 3](const LlmError&) { return n > 0; }};
 #else
 const planb::Step<int> step{.provide = 1, .attempts = 2, .retry_while = [n = 3](const LlmError&) mutable { return n-- > 0; }};
 #endif

@@ -1,12 +1,12 @@
 // expect-first: planb: a predicate takes `const planb::Cause&` or one concrete error type by const reference
-#include <planb/planb.hpp>
+#include <planb/plan.hpp>
 
 struct LlmError {
   bool retryable = true;
 };
 
 #ifdef TWIN
-const planb::Step<int> step{.provide = 1, .attempts = 2, .retry_while = [](const LlmError\& e) { return e.retryable; }};
+const planb::Step<int> step{.provide = 1, .attempts = 2, .retry_while = [](const LlmError& e) { return e.retryable; }};
 #else
 const planb::Step<int> step{.provide = 1, .attempts = 2, .retry_while = [](LlmError& e) { return e.retryable; }};
 #endif

@@ -1,5 +1,5 @@
 // expect-first: planb: a predicate takes `const planb::Cause&` or one concrete error type by const reference
-#include <planb/planb.hpp>
+#include <planb/run.hpp>
 
 #ifdef TWIN
 int main() { return planb::retry({.attempts = 2, .retry_while = [](int) { return true; }}, [] { return 0; }); }

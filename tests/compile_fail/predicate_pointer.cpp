@@ -1,5 +1,5 @@
 // expect-first: planb: a predicate cannot take an error of pointer type
-#include <planb/planb.hpp>
+#include <planb/plan.hpp>
 
 struct LlmError {
   bool retryable = true;

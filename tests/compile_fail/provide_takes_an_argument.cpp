@@ -1,5 +1,5 @@
 // expect-first: planb: `provide` must be a Ctx, or a factory
-#include <planb/planb.hpp>
+#include <planb/plan.hpp>
 
 struct Llm {};
 

@@ -1,5 +1,5 @@
 // expect-first: planb: retry() calls `fn()` or `fn(const planb::Attempt&)`; this callable takes neither
-#include <planb/planb.hpp>
+#include <planb/run.hpp>
 
 #ifdef TWIN
 int main() { return planb::retry({.attempts = 2}, [](const planb::Attempt& a) { return a.attempt; }); }

@@ -1,5 +1,5 @@
 // expect-first: planb: a step has no `provide`
-#include <planb/planb.hpp>
+#include <planb/plan.hpp>
 
 struct Llm {};
 

@@ -22,6 +22,10 @@ class AttemptLog {
    public:
     using std::vector<std::string>::vector;
 
+    friend bool operator==(const Names& a, const Names& b) {
+      return static_cast<const std::vector<std::string>&>(a) == static_cast<const std::vector<std::string>&>(b);
+    }
+
     template <class S>
       requires std::convertible_to<const S&, std::string_view>
     friend bool operator==(const Names& names, const std::vector<S>& expected) {

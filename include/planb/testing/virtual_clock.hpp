@@ -28,22 +28,17 @@ class VirtualClock final : public Clock {
   // The time since the clock was made.
   [[nodiscard]] Duration elapsed() const { return now().time_since_epoch(); }
 
-  void advance(Duration by) { sleep_until(detail::add(now(), by), {}); }
+  void advance(Duration by) {
+    std::unique_lock lock(state_->mutex);
+    pass(detail::add(state_->now, by), {}, lock);
+  }
 
   // Jumps to `due`, firing what is due on the way; a stop that comes of it holds the clock there.
   void sleep_until(TimePoint due, StopToken stop) override {
     std::unique_lock lock(state_->mutex);
     if (due <= state_->now) return;
     ++state_->waits;
-    while (!stop.stop_requested()) {
-      Entry* const entry = state_->first_due(due);
-      if (entry == nullptr) {
-        state_->now = (std::max)(state_->now, due);
-        return;
-      }
-      state_->now = (std::max)(state_->now, entry->due);
-      state_->fire(*entry, lock);
-    }
+    pass(due, stop, lock);
   }
 
   // How often somebody has waited.
@@ -54,6 +49,22 @@ class VirtualClock final : public Clock {
 
  private:
   struct State;
+
+  void pass(TimePoint due, const StopToken& stop, std::unique_lock<std::mutex>& lock) {
+    while (!stop.stop_requested()) {
+      Entry* const entry = state_->first_due(due);
+      if (entry == nullptr) {
+        state_->now = (std::max)(state_->now, due);
+        return;
+      }
+      if (state_->called_elsewhere()) {
+        state_->done.wait(lock);
+        continue;  // the entry may have ended meanwhile
+      }
+      state_->now = (std::max)(state_->now, entry->due);
+      state_->fire(*entry, lock);
+    }
+  }
 
   struct Entry final : Timer::Pending {
     Entry(std::shared_ptr<State> s, TimePoint d, detail::Function<void()> f)
@@ -72,10 +83,12 @@ class VirtualClock final : public Clock {
       return first != entries.end() && (*first)->due <= until ? *first : nullptr;
     }
 
+    // One thread calls at a time. It may call again from within a call: by waiting, or by setting a timer that is due.
+    [[nodiscard]] bool called_elsewhere() const { return !running.empty() && runner != std::this_thread::get_id(); }
+
     void fire(Entry& entry, std::unique_lock<std::mutex>& lock) {
       std::erase(entries, &entry);
-      while (running != nullptr) done.wait(lock);
-      running = &entry;
+      running.push_back(&entry);
       runner = std::this_thread::get_id();
       {
         const detail::Function<void()> fn = std::move(entry.fn);  // the entry may end during its own call
@@ -83,7 +96,7 @@ class VirtualClock final : public Clock {
         fn();
       }
       lock.lock();
-      running = nullptr;
+      running.pop_back();
       done.notify_all();
     }
 
@@ -91,7 +104,7 @@ class VirtualClock final : public Clock {
       std::unique_lock lock(mutex);
       std::erase(entries, &entry);
       if (std::this_thread::get_id() == runner) return;
-      while (running == &entry) done.wait(lock);
+      while (std::find(running.begin(), running.end(), &entry) != running.end()) done.wait(lock);
     }
 
     std::mutex mutex;
@@ -99,7 +112,7 @@ class VirtualClock final : public Clock {
     TimePoint now{};
     std::size_t waits = 0;
     std::vector<Entry*> entries;
-    Entry* running = nullptr;
+    std::vector<Entry*> running;  // calls within calls, all on one thread
     std::thread::id runner;
   };
 
@@ -107,6 +120,7 @@ class VirtualClock final : public Clock {
     auto entry = std::make_unique<Entry>(state_, due, std::move(fn));
     std::unique_lock lock(state_->mutex);
     if (due <= state_->now) {
+      while (state_->called_elsewhere()) state_->done.wait(lock);
       state_->fire(*entry, lock);
     } else {
       state_->entries.push_back(entry.get());

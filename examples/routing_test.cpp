@@ -1,0 +1,64 @@
+// The test that a chain deserves: fakes for the providers, a clock that jumps, and the sequence as what is asserted. A
+// router with another order, or one that asks all at once, may give the same answer.
+#include "catch.hpp"
+
+#include <planb/planb.hpp>
+#include <planb/testing.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using planb::testing::AttemptLog;
+using planb::testing::Behaviour;
+using planb::testing::FakeProvider;
+using planb::testing::VirtualClock;
+using Names = std::vector<std::string>;
+
+// The code under test. A program hands in its own clients.
+template <class Client>
+planb::ExecutionPlan<Client> make_chain(Client alpha, Client beta, std::shared_ptr<planb::Gate> breaker) {
+  return planb::ExecutionPlan<Client>{
+      {.name = "alpha", .provide = alpha, .attempts = 2, .schedule = planb::spaced(1s), .gate = breaker},
+      {.name = "beta", .provide = beta},
+  }
+      .with_classifier(planb::http_classifier(planb::Refusal::next_step));
+}
+
+struct Chain {
+  VirtualClock clock;
+  AttemptLog log;
+  std::shared_ptr<planb::CircuitBreaker> breaker = planb::circuit_breaker({.open_for = 30s});
+
+  std::string report_with(std::vector<Behaviour> alpha) {
+    const auto plan = make_chain(FakeProvider("alpha", std::move(alpha)), FakeProvider("beta"), breaker);
+    const auto ask = [](FakeProvider& provider) { return provider.complete("hello"); };
+    return planb::try_run_with_plan(plan, ask, {.on_event = log, .clock = &clock}).report().to_string();
+  }
+};
+
+TEST_CASE_METHOD(Chain, "alpha has passing trouble: it is asked again, then beta") {
+  CHECK(report_with({Behaviour::status(503), Behaviour::status(429).retry_after(20s)}) ==
+        "alpha: 2 attempts, last 429 too many requests; beta: answered");
+  CHECK(log.names() == Names{"alpha", "alpha", "beta"});
+  CHECK(clock.elapsed() == 1s);  // nobody waits for 20 s where no attempt is left
+}
+
+TEST_CASE_METHOD(Chain, "alpha's key has expired: beta answers, and somebody hears of it") {
+  CHECK(report_with({Behaviour::status(401)}) == "alpha: 401 unauthorized (alert); beta: answered");
+  CHECK(log.names() == Names{"alpha", "beta"});
+}
+
+TEST_CASE_METHOD(Chain, "the request is bad: it is sent to nobody else") {
+  CHECK(report_with({Behaviour::status(400)}) == "plan aborted: alpha: 400 bad request");
+  CHECK(log.names() == Names{"alpha"});
+}
+
+TEST_CASE_METHOD(Chain, "alpha's breaker is open: only beta is asked") {
+  breaker->force_open(clock.now() + 30s);
+  CHECK(report_with({Behaviour::value("hi")}) == "alpha: skipped, circuit open for 30 s; beta: answered");
+  CHECK(log.names() == Names{"beta"});
+}
