@@ -67,7 +67,8 @@ const auto not_empty = [](const std::string& text) { return !text.empty(); };
 
 }  // namespace
 
-// --- Values -----------------------------------------------------------------------------------------------------------
+// --- Values
+// -----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("without a check an empty answer is a success", "[field-23]") {
   const AttemptLog log;
@@ -97,8 +98,9 @@ TEST_CASE("a finish reason, or a body that says error, fails the attempt where t
 TEST_CASE("the refused value is in the cause", "[field-23]") {
   const AttemptLog log;
   const auto plan = answers<Completion>({{"half an answer", "length"}});
-  const auto result = try_run_with_plan(
-      plan, accepting(give, [](const Completion& completion) { return completion.finish == "stop"; }), {.on_event = log});
+  const auto result =
+      try_run_with_plan(plan, accepting(give, [](const Completion& completion) { return completion.finish == "stop"; }),
+                        {.on_event = log});
   REQUIRE_FALSE(result.has_value());
   const Cause* const cause = result.report().last_cause();
   REQUIRE(cause != nullptr);
@@ -137,7 +139,8 @@ TEST_CASE("predicates of the plan are asked about a refused value as about an er
   VirtualClock clock;
   const auto check = [](const std::string& value) { return value == "yes"; };
   CHECK(run_with_plan(plan, accepting(give, check), {.clock = &clock}) == "yes");
-  CHECK(asked == Names{"classify value rejected: no", "retry after no", "classify value rejected: no", "retry after no"});
+  CHECK(asked ==
+        Names{"classify value rejected: no", "retry after no", "classify value rejected: no", "retry after no"});
   CHECK(clock.elapsed() == 3s);
 }
 
@@ -210,7 +213,8 @@ TEST_CASE("the context is still there while the value is checked, and gone befor
   CHECK(at_failure == 0);
 }
 
-// --- Failure styles ---------------------------------------------------------------------------------------------------
+// --- Failure styles
+// ---------------------------------------------------------------------------------------------------
 
 TEST_CASE("all values refused: exhausted, with the last one nested") {
   try {
@@ -243,7 +247,8 @@ TEST_CASE("in the original style a refused value is thrown as RejectedValue") {
 
 TEST_CASE("what was refused does not change how a value is described", "[field-27]") {
   const auto rejected = [](auto value) {
-    const auto result = try_run_with_plan(answers<decltype(value)>({value}), accepting(give, [](const auto&) { return false; }));
+    const auto result =
+        try_run_with_plan(answers<decltype(value)>({value}), accepting(give, [](const auto&) { return false; }));
     return result.report().last_cause()->message();
   };
   CHECK(rejected(std::string("500 timeout")) == "value rejected: 500 timeout");
@@ -252,7 +257,8 @@ TEST_CASE("what was refused does not change how a value is described", "[field-2
   CHECK(rejected(Completion{"text"}) == "value rejected");
 }
 
-// --- Verdicts ---------------------------------------------------------------------------------------------------------
+// --- Verdicts
+// ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a check may answer with a verdict, which stands before the classifier's") {
   struct Case {
@@ -325,7 +331,8 @@ TEST_CASE("a check that says only no leaves the verdict to the classifier") {
   CHECK(kinds == std::vector{CauseKind::rejected});
 }
 
-// --- Expected-likes ---------------------------------------------------------------------------------------------------
+// --- Expected-likes
+// ---------------------------------------------------------------------------------------------------
 
 TEST_CASE("the value inside an expected-like is what is checked, and the callable's type comes back") {
   using R = Outcome<std::string, Fault>;
@@ -389,14 +396,17 @@ struct planb::result_traits<Parcel> {
 };
 
 TEST_CASE("traits that give the value by value: what was checked is what comes back, whole") {
-  const auto call = [](int& i) { return Parcel{i == 0 ? "" : "a text that is too long for the room inside a string", 0}; };
+  const auto call = [](int& i) {
+    return Parcel{i == 0 ? "" : "a text that is too long for the room inside a string", 0};
+  };
   const AttemptLog log;
   const Parcel parcel = run_with_plan(answers<int>({0, 1}), accepting(call, not_empty), {.on_event = log});
   CHECK(parcel.content == "a text that is too long for the room inside a string");
   CHECK(log.names() == Names{"step0", "step1"});
 }
 
-// --- Move-only values and references ----------------------------------------------------------------------------------
+// --- Move-only values and references
+// ----------------------------------------------------------------------------------
 
 TEST_CASE("a move-only value is checked in place, and moved out whole") {
   const auto call = [](int& i) { return std::make_unique<int>(i); };
@@ -457,7 +467,8 @@ TEST_CASE("a value that cannot be moved is checked too, and a refused one leaves
   CHECK(log.of<AttemptFailure>()[0].cause.message() == "value rejected");
 }
 
-// --- Events -----------------------------------------------------------------------------------------------------------
+// --- Events
+// -----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a refused value gives the same events as an error", "[field-54]") {
   const ExecutionPlan<int> plan{{.name = "alpha", .provide = 1, .attempts = 2, .schedule = planb::spaced(2s)},
@@ -472,18 +483,18 @@ TEST_CASE("a refused value gives the same events as an error", "[field-54]") {
              std::to_string(e.step_index) + " " + e.step_name + " at " + std::to_string(e.at.time_since_epoch() / 1ms);
     };
     for (const planb::Event& event : log.events()) {
-      event.visit(planb::overloaded{
-          [&](const AttemptStart& e) { shapes.push_back(common("start", e)); },
-          [&](const AttemptSuccess& e) {
-            shapes.push_back(common("success", e) + " took " + std::to_string(e.duration / 1ms));
-          },
-          [&](const AttemptFailure& e) {
-            shapes.push_back(common("failure", e) + " took " + std::to_string(e.duration / 1ms) + " next " +
-                             std::to_string(static_cast<int>(e.next.kind)) + " " +
-                             std::to_string(static_cast<int>(e.next.reason)) + " " +
-                             std::to_string(e.next.delay / 1ms));
-          },
-          [&](const planb::StepSkipped&) { shapes.emplace_back("skipped"); }});
+      event.visit(
+          planb::overloaded{[&](const AttemptStart& e) { shapes.push_back(common("start", e)); },
+                            [&](const AttemptSuccess& e) {
+                              shapes.push_back(common("success", e) + " took " + std::to_string(e.duration / 1ms));
+                            },
+                            [&](const AttemptFailure& e) {
+                              shapes.push_back(common("failure", e) + " took " + std::to_string(e.duration / 1ms) +
+                                               " next " + std::to_string(static_cast<int>(e.next.kind)) + " " +
+                                               std::to_string(static_cast<int>(e.next.reason)) + " " +
+                                               std::to_string(e.next.delay / 1ms));
+                            },
+                            [&](const planb::StepSkipped&) { shapes.emplace_back("skipped"); }});
     }
     return shapes;
   };
@@ -496,7 +507,8 @@ TEST_CASE("a refused value gives the same events as an error", "[field-54]") {
   CHECK(refused == shape(throwing));
 }
 
-// --- A check that throws ----------------------------------------------------------------------------------------------
+// --- A check that throws
+// ----------------------------------------------------------------------------------------------
 
 TEST_CASE("a check that throws ends the run as aborted; what it threw is nested") {
   const auto check = [](const std::string&) -> bool { throw std::runtime_error("check"); };

@@ -95,7 +95,8 @@ struct Calls {
 
 }  // namespace
 
-// --- The whole chain --------------------------------------------------------------------------------------------------
+// --- The whole chain
+// --------------------------------------------------------------------------------------------------
 
 TEST_CASE("three providers with 30 s each and a budget of 40 s: the third gets only what is left", "[field-16]") {
   Calls calls;
@@ -183,8 +184,7 @@ TEST_CASE("a step to which the wait before it leaves no time is skipped, and not
                                    {.name = "beta", .provide = Client{}, .attempts = 2, .schedule = planb::spaced(2s)},
                                    {.name = "gamma", .provide = Client{}, .reserve = 5s}};
   const auto call = [&](const Client& client) { return client.call(late.clock, std::nullopt); };
-  const RunOptions options{
-      .on_event = log, .budget = 10s, .clock = &late, .entry = planb::StepEntry::scheduled};
+  const RunOptions options{.on_event = log, .budget = 10s, .clock = &late, .entry = planb::StepEntry::scheduled};
   const auto result = try_run_with_plan(plan, call, options);
   CHECK(result.has_value());
   CHECK(log.names() == Names{"alpha", "gamma"});
@@ -194,7 +194,8 @@ TEST_CASE("a step to which the wait before it leaves no time is skipped, and not
   CHECK(result.report().steps.size() == 3);
 }
 
-// --- What an attempt is told ------------------------------------------------------------------------------------------
+// --- What an attempt is told
+// ------------------------------------------------------------------------------------------
 
 TEST_CASE("an attempt's time is the smaller of the step's timeout and what is left to the step") {
   struct Case {
@@ -255,11 +256,8 @@ TEST_CASE("an attempt's time counts from its own start, and covers handler, fact
     clock.advance(3s);
     return 1;
   };
-  const ExecutionPlan<int> plan{{.name = "alpha",
-                                 .provide = build,
-                                 .attempts = 2,
-                                 .schedule = planb::spaced(1min),
-                                 .timeout = 10s}};
+  const ExecutionPlan<int> plan{
+      {.name = "alpha", .provide = build, .attempts = 2, .schedule = planb::spaced(1min), .timeout = 10s}};
   const auto call = [&](int&, const Attempt& attempt) {
     in_call.push_back(attempt.timeout());
     throw ProviderError(503, "busy");
@@ -317,7 +315,8 @@ TEST_CASE("PlanRun tells its attempts' time, and waits no longer than there is")
   CHECK(run.end() == RunEnd::deadline);
 }
 
-// --- The attempt's time against the run's -----------------------------------------------------------------------------
+// --- The attempt's time against the run's
+// -----------------------------------------------------------------------------
 
 TEST_CASE("an attempt's own timeout moves on, the budget ends the run: two types, two events, two reports",
           "[field-17]") {
@@ -389,17 +388,16 @@ TEST_CASE("a timeout and a real failure race: the error is kept, and read first"
   VirtualClock clock;
   const AttemptLog log;
   std::vector<int> asked;
-  const ExecutionPlan<int> plan{
-      {.name = "alpha",
-       .provide = 1,
-       .attempts = 2,
-       .retry_while =
-           [&asked](const ProviderError& error) {
-             asked.push_back(error.status);
-             return false;
-           },
-       .timeout = 10s},
-      {.name = "beta", .provide = 2}};
+  const ExecutionPlan<int> plan{{.name = "alpha",
+                                 .provide = 1,
+                                 .attempts = 2,
+                                 .retry_while =
+                                     [&asked](const ProviderError& error) {
+                                       asked.push_back(error.status);
+                                       return false;
+                                     },
+                                 .timeout = 10s},
+                                {.name = "beta", .provide = 2}};
   const auto call = [&](int& i) {
     if (i == 2) return i;
     clock.advance(10s);
@@ -492,7 +490,8 @@ TEST_CASE("a stop wins over a timeout, and over the end of the budget") {
 }
 #endif
 
-// --- The budget -------------------------------------------------------------------------------------------------------
+// --- The budget
+// -------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a budget that is spent on entry: no call, and a deadline", "[field-14]") {
   const Duration budget = GENERATE(Duration(0s), Duration(-1s), (Duration::min)());
@@ -517,7 +516,9 @@ TEST_CASE("a budget that is spent on entry: no call, and a deadline", "[field-14
     CHECK(error.report().steps.empty());
   }
   CHECK(try_run_with_plan(plan, complete, options).error().end() == RunEnd::deadline);
-  CHECK_THROWS_AS(planb::retry({.attempts = 2}, [&] { return alpha.complete(); }, options), DeadlineExceeded);
+  CHECK_THROWS_AS(planb::retry(
+                      {.attempts = 2}, [&] { return alpha.complete(); }, options),
+                  DeadlineExceeded);
   CHECK(alpha.calls() == 0);
   CHECK_FALSE(built);
   CHECK(log.events().empty());
@@ -594,11 +595,19 @@ TEST_CASE("the run is over for lack of time where that decided its end, and exha
   planb::Step<Client> aborting{.name = "aborting", .provide = Client{10s, 400}, .classify = abort};
   planb::Step<Client> late{.name = "late", .provide = Client{10s, 503}, .attempts = 9};
   const Case cases[] = {
-      {"all attempts used up in time", {attempts_spent("a", 1s), attempts_spent("b", 1s)}, RunEnd::exhausted, {"a", "b"}},
-      {"the last wait would take too long", {attempts_spent("a", 1s), would_wait("b", 20s)}, RunEnd::deadline, {"a", "b"}},
+      {"all attempts used up in time",
+       {attempts_spent("a", 1s), attempts_spent("b", 1s)},
+       RunEnd::exhausted,
+       {"a", "b"}},
+      {"the last wait would take too long",
+       {attempts_spent("a", 1s), would_wait("b", 20s)},
+       RunEnd::deadline,
+       {"a", "b"}},
       {"an earlier one would have", {would_wait("a", 20s), attempts_spent("b", 1s)}, RunEnd::exhausted, {"a", "b"}},
       {"a guard declined after that", {would_wait("a", 20s), guarded}, RunEnd::exhausted, {"a"}},
-      {"the budget is gone after the last attempt", {attempts_spent("a", 1s), attempts_spent("b", 9s)}, RunEnd::deadline,
+      {"the budget is gone after the last attempt",
+       {attempts_spent("a", 1s), attempts_spent("b", 9s)},
+       RunEnd::deadline,
        {"a", "b"}},
       {"and where there are attempts left", {late, attempts_spent("b", 1s)}, RunEnd::deadline, {"late"}},
       {"the budget comes before the classifier", {aborting}, RunEnd::deadline, {"aborting"}},
@@ -672,7 +681,8 @@ TEST_CASE("times that make no sense are refused, by step and name") {
   CHECK_THROWS_AS(planb::retry({.timeout = 0s}, [] {}), std::invalid_argument);
 }
 
-// --- The stop token ---------------------------------------------------------------------------------------------------
+// --- The stop token
+// ---------------------------------------------------------------------------------------------------
 
 #if PLANB_HAS_STOP_TOKEN
 
@@ -680,8 +690,12 @@ TEST_CASE("an attempt's stop token fires when its time is up, and the next step 
   VirtualClock clock;
   const AttemptLog log;
   const ExecutionPlan<FakeProvider> plan{
-      {.name = "alpha", .provide = FakeProvider("alpha", {Behaviour::value("too late").after(1h)}, &clock), .timeout = 10s},
-      {.name = "beta", .provide = FakeProvider("beta", {Behaviour::value("in time").after(4s)}, &clock), .timeout = 5s}};
+      {.name = "alpha",
+       .provide = FakeProvider("alpha", {Behaviour::value("too late").after(1h)}, &clock),
+       .timeout = 10s},
+      {.name = "beta",
+       .provide = FakeProvider("beta", {Behaviour::value("in time").after(4s)}, &clock),
+       .timeout = 5s}};
   const auto complete = [](FakeProvider& provider, const Attempt& attempt) {
     return provider.complete("prompt", attempt.stop_token());
   };

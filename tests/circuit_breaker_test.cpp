@@ -79,8 +79,8 @@ std::optional<TimePoint> refusal(CircuitBreaker& breaker, TimePoint now) {
 using Changes = std::vector<std::string>;
 
 std::string change(CircuitState from, CircuitState to, TimePoint when) {
-  return std::string(to_string(from)) + " to " + to_string(to) + " at " +
-         std::to_string(when.time_since_epoch() / 1s) + " s";
+  return std::string(to_string(from)) + " to " + to_string(to) + " at " + std::to_string(when.time_since_epoch() / 1s) +
+         " s";
 }
 
 }  // namespace
@@ -144,7 +144,8 @@ TEST_CASE("asking for the state or the opening time changes nothing") {
   CHECK(breaker.state(at(10s)) == CircuitState::half_open);
 }
 
-// --- Ratio over a window ----------------------------------------------------------------------------------------------
+// --- Ratio over a window
+// ----------------------------------------------------------------------------------------------
 
 TEST_CASE("a ratio opens nothing below its minimum volume", "[field-42]") {
   CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_volume = 4});
@@ -270,7 +271,8 @@ TEST_CASE("a window begins afresh when the breaker has closed") {
   CHECK(breaker.state() == CircuitState::closed);
 }
 
-// --- Half-open --------------------------------------------------------------------------------------------------------
+// --- Half-open
+// --------------------------------------------------------------------------------------------------------
 
 TEST_CASE("half-open, exactly so many calls pass at once", "[field-41]") {
   const int probes = GENERATE(1, 2, 5);
@@ -367,7 +369,8 @@ TEST_CASE("an open period's function that throws leaves the breaker as it was") 
   CHECK(breaker.state() == CircuitState::closed);
 }
 
-// --- What counts ------------------------------------------------------------------------------------------------------
+// --- What counts
+// ------------------------------------------------------------------------------------------------------
 
 TEST_CASE("errors, timeouts and refused values count; interruptions and defects do not", "[field-12]") {
   struct Case {
@@ -427,9 +430,8 @@ TEST_CASE("a failure that does not count is neutral: it neither ends a row nor a
 }
 
 TEST_CASE("a probe that ends neutral gives its place back, and decides nothing", "[field-12]") {
-  CircuitBreaker breaker({.failures = 1,
-                          .open_for = 10s,
-                          .counts = [](const Cause& cause) { return cause.status().value_or(0) >= 500; }});
+  CircuitBreaker breaker(
+      {.failures = 1, .open_for = 10s, .counts = [](const Cause& cause) { return cause.status().value_or(0) >= 500; }});
   REQUIRE(fails(breaker, at(0s)));
   for (int i = 0; i != 3; ++i) {
     CHECK(is_dropped(breaker, at(10s)));
@@ -466,7 +468,8 @@ TEST_CASE("a predicate may use the breaker") {
   CHECK(breaker.state() == CircuitState::open);
 }
 
-// --- Generations ------------------------------------------------------------------------------------------------------
+// --- Generations
+// ------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a result of an earlier generation changes nothing", "[field-45]") {
   CircuitBreaker breaker({.failures = 1, .open_for = 10s});
@@ -563,7 +566,8 @@ TEST_CASE("a call from before a reset, or before it was forced open, changes not
   CHECK(breaker.state() == CircuitState::half_open);
 }
 
-// --- Time -------------------------------------------------------------------------------------------------------------
+// --- Time
+// -------------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a breaker knows only the times that it is handed", "[field-46]") {
   CircuitBreaker breaker({.failures = 1, .open_for = 1ns});
@@ -635,7 +639,8 @@ TEST_CASE("the hint that counts is that of the failure which opens it") {
   CHECK(breaker.opens_at(at(11s)) == at(61s));
 }
 
-// --- By hand ----------------------------------------------------------------------------------------------------------
+// --- By hand
+// ----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a breaker can be forced open until a time, or until it is reset") {
   CircuitBreaker breaker({.failures = 3});
@@ -670,15 +675,15 @@ TEST_CASE("reset makes a breaker as if new, from every state") {
   CHECK(breaker.opens_at(at(40s)) == at(50s));  // the first opening again
 }
 
-// --- The hook ---------------------------------------------------------------------------------------------------------
+// --- The hook
+// ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a hook is told of each change of state, in order", "[field-47]") {
   Changes changes;
-  CircuitBreaker breaker({.failures = 1,
-                          .open_for = 10s,
-                          .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
-                            changes.push_back(change(from, to, when));
-                          }});
+  CircuitBreaker breaker(
+      {.failures = 1, .open_for = 10s, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
+         changes.push_back(change(from, to, when));
+       }});
   succeeds(breaker, at(1s));
   fails(breaker, at(2s));
   refusal(breaker, at(3s));
@@ -734,15 +739,14 @@ TEST_CASE("a thread that goes away inside a hook leaves the breaker to the other
     CircuitBreaker* breaker = nullptr;
     bool leave = true;
   } scene;
-  CircuitBreaker breaker({.failures = 1,
-                          .open_for = 10s,
-                          .on_change = [&scene](CircuitState from, CircuitState to, TimePoint when) {
-                            scene.changes.push_back(change(from, to, when));
-                            if (std::exchange(scene.leave, false)) {
-                              scene.breaker->reset(when + 1s);  // a change that this thread will not tell
-                              pthread_exit(nullptr);
-                            }
-                          }});
+  CircuitBreaker breaker(
+      {.failures = 1, .open_for = 10s, .on_change = [&scene](CircuitState from, CircuitState to, TimePoint when) {
+         scene.changes.push_back(change(from, to, when));
+         if (std::exchange(scene.leave, false)) {
+           scene.breaker->reset(when + 1s);  // a change that this thread will not tell
+           pthread_exit(nullptr);
+         }
+       }});
   scene.breaker = &breaker;
   pthread_t thread{};
   const auto body = [](void* p) -> void* {
@@ -784,7 +788,8 @@ TEST_CASE("states have names") {
   CHECK(std::string(to_string(CircuitState::half_open)) == "half-open");
 }
 
-// --- Options ----------------------------------------------------------------------------------------------------------
+// --- Options
+// ----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("options that make no sense are refused, by name and with a remedy") {
   struct Case {
@@ -843,7 +848,8 @@ TEST_CASE("a window of any length works at any time") {
   }
 }
 
-// --- Threads ----------------------------------------------------------------------------------------------------------
+// --- Threads
+// ----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("many threads arrive when it becomes half-open: no more probes than permitted", "[field-41]") {
   constexpr int threads = 8;

@@ -59,8 +59,8 @@ constexpr TimePoint at(Duration since_start) { return TimePoint{since_start}; }
 class NotingGate final : public planb::Gate {
  public:
   Notes notes;
-  int out = 0;             // permits that are out
-  TimePoint open_from{};   // refused before
+  int out = 0;            // permits that are out
+  TimePoint open_from{};  // refused before
   std::function<void()> on_admit;
   std::function<void()> on_told;
 
@@ -110,7 +110,8 @@ FakeProvider failing(std::string name, int status = 503) {
 
 }  // namespace
 
-// --- The permit -------------------------------------------------------------------------------------------------------
+// --- The permit
+// -------------------------------------------------------------------------------------------------------
 
 static_assert(!std::is_copy_constructible_v<Permit> && !std::is_copy_assignable_v<Permit>);
 static_assert(std::is_nothrow_move_constructible_v<Permit> && std::is_nothrow_move_assignable_v<Permit>);
@@ -161,7 +162,8 @@ TEST_CASE("a permit is told once; dropped untold it is neutral") {
   CHECK(gate.out == 0);
 }
 
-// --- Each attempt feeds its own step's gate, once ---------------------------------------------------------------------
+// --- Each attempt feeds its own step's gate, once
+// ---------------------------------------------------------------------
 
 TEST_CASE("every attempt asks its own step's gate before, and tells it after, in fallbacks too", "[field-44]") {
   const auto alphas = noting_gate();
@@ -174,8 +176,8 @@ TEST_CASE("every attempt asks its own step's gate before, and tells it after, in
   };
   VirtualClock clock;
   CHECK(run_with_plan(plan, complete, {.clock = &clock}) == "gamma");
-  CHECK(alphas->notes == Notes{"asked", "failure 503 service unavailable", "looked at", "asked",
-                               "failure 503 service unavailable"});
+  CHECK(alphas->notes ==
+        Notes{"asked", "failure 503 service unavailable", "looked at", "asked", "failure 503 service unavailable"});
   CHECK(betas->notes == Notes{"asked", "failure 429 too many requests"});
   CHECK(gammas->notes == Notes{"asked", "success"});
 }
@@ -236,8 +238,8 @@ TEST_CASE("retry() asks its gate as a plan's step does") {
     return calls;
   });
   CHECK(answer == 3);
-  CHECK(gate->notes == Notes{"asked", "failure 503 busy", "looked at", "asked", "failure 503 busy", "looked at", "asked",
-                             "success"});
+  CHECK(gate->notes ==
+        Notes{"asked", "failure 503 busy", "looked at", "asked", "failure 503 busy", "looked at", "asked", "success"});
 }
 
 TEST_CASE("retry() with an open breaker makes no call") {
@@ -247,7 +249,8 @@ TEST_CASE("retry() with an open breaker makes no call") {
   CHECK(calls == 0);
 }
 
-// --- Neutral ends -----------------------------------------------------------------------------------------------------
+// --- Neutral ends
+// -----------------------------------------------------------------------------------------------------
 
 TEST_CASE("what says nothing about the provider is neutral", "[field-12]") {
   const auto gate = noting_gate();
@@ -322,13 +325,18 @@ TEST_CASE("a probe whose run is given up inside its attempt makes room for the n
   CHECK(breaker->state() == CircuitState::closed);
 }
 
-// --- Refused at entry -------------------------------------------------------------------------------------------------
+// --- Refused at entry
+// -------------------------------------------------------------------------------------------------
 
 TEST_CASE("alpha's breaker is open: the sequence is beta, gamma, and alpha is reported as skipped", "[field-43]") {
   const FakeProvider alpha("alpha");
   const FakeProvider beta = failing("beta");
   const ExecutionPlan<FakeProvider> plan{
-      {.name = "alpha", .provide = alpha, .attempts = 3, .schedule = planb::spaced(1min), .gate = open_until(at(4200ms))},
+      {.name = "alpha",
+       .provide = alpha,
+       .attempts = 3,
+       .schedule = planb::spaced(1min),
+       .gate = open_until(at(4200ms))},
       {.name = "beta", .provide = beta},
       {.name = "gamma", .provide = FakeProvider("gamma")},
   };
@@ -360,8 +368,7 @@ TEST_CASE("alpha's breaker is open: the sequence is beta, gamma, and alpha is re
   CHECK(report.steps[0].opens_at == at(4200ms));
   CHECK(report.steps[0].opens_in == Duration(4200ms));
   CHECK(report.opens_at() == at(4200ms));
-  CHECK(report.to_string() ==
-        "alpha: skipped, circuit open for 4.2 s; beta: 503 service unavailable; gamma: answered");
+  CHECK(report.to_string() == "alpha: skipped, circuit open for 4.2 s; beta: 503 service unavailable; gamma: answered");
 }
 
 TEST_CASE("every step is closed off: the error says the earliest time that one may be tried again", "[field-43]") {
@@ -457,7 +464,8 @@ TEST_CASE("in scheduled entry, a breaker that opens during the wait before it is
   CHECK(clock.elapsed() == 10s);
 }
 
-// --- Refused later ----------------------------------------------------------------------------------------------------
+// --- Refused later
+// ----------------------------------------------------------------------------------------------------
 
 TEST_CASE("a breaker that the step's own failures have opened: the step is left at once, with that reason") {
   const auto breaker = planb::circuit_breaker({.failures = 2, .open_for = 1min});
@@ -574,7 +582,8 @@ TEST_CASE("a gate that refuses after the last step's wait: exhausted, with the t
   CHECK(run.report().opens_at() == at(1min));
 }
 
-// --- Gates that throw -------------------------------------------------------------------------------------------------
+// --- Gates that throw
+// -------------------------------------------------------------------------------------------------
 
 TEST_CASE("a gate that throws ends the run as aborted, as any rule does") {
   const auto gate = noting_gate();
@@ -652,7 +661,8 @@ TEST_CASE("a breaker's predicate that throws ends the run as aborted, and the pr
   CHECK(breaker->state() == CircuitState::closed);
 }
 
-// --- Shared by tests, plans and threads -------------------------------------------------------------------------------
+// --- Shared by tests, plans and threads
+// -------------------------------------------------------------------------------
 
 namespace {
 
@@ -666,9 +676,10 @@ struct FreshBreakers {
   FreshBreakers() { alphas_breaker().reset(); }
 
   // A shared_ptr that owns nothing: the breaker lives as long as the program.
-  ExecutionPlan<FakeProvider> plan{
-      {.name = "alpha", .provide = failing("alpha"), .gate = std::shared_ptr<planb::Gate>(std::shared_ptr<void>(), &alphas_breaker())},
-      {.name = "beta", .provide = FakeProvider("beta")}};
+  ExecutionPlan<FakeProvider> plan{{.name = "alpha",
+                                    .provide = failing("alpha"),
+                                    .gate = std::shared_ptr<planb::Gate>(std::shared_ptr<void>(), &alphas_breaker())},
+                                   {.name = "beta", .provide = FakeProvider("beta")}};
   AttemptLog log;
 };
 

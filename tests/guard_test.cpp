@@ -106,10 +106,9 @@ TEST_CASE("a step that is skipped is told between the failure before it and the 
   };
   const AttemptLog log;
   run_with_plan(plan, complete, {.on_event = log});
-  CHECK(log.lines() == Names{"AttemptStart #1 step=0 alpha",
-                             "AttemptFailure #1 step=0 alpha 503 service unavailable, next step",
-                             "StepSkipped step=1 large declined", "AttemptStart #2 step=2 beta",
-                             "AttemptSuccess #2 step=2 beta"});
+  CHECK(log.lines() ==
+        Names{"AttemptStart #1 step=0 alpha", "AttemptFailure #1 step=0 alpha 503 service unavailable, next step",
+              "StepSkipped step=1 large declined", "AttemptStart #2 step=2 beta", "AttemptSuccess #2 step=2 beta"});
 }
 
 TEST_CASE("a guard takes a cause, an error type, or one of its members") {
@@ -166,8 +165,8 @@ TEST_CASE("a guarded first step declines: there is no failure yet") {
   CHECK(run_with_plan(plan, complete) == "beta");
   CHECK(run_with_plan(plan, complete, {.on_event = log}) == "beta");
   CHECK(asked == 0);
-  CHECK(log.lines() == Names{"StepSkipped step=0 alpha declined", "AttemptStart #1 step=1 beta",
-                             "AttemptSuccess #1 step=1 beta"});
+  CHECK(log.lines() ==
+        Names{"StepSkipped step=0 alpha declined", "AttemptStart #1 step=1 beta", "AttemptSuccess #1 step=1 beta"});
 }
 
 TEST_CASE("where every step is guarded, nothing is called: exhausted, each reported as declined", "[field-53]") {
@@ -192,7 +191,9 @@ TEST_CASE("a guard is asked once, with the failure before its step, wherever tha
     };
   };
   const ExecutionPlan<FakeProvider> plan{
-      {.name = "alpha", .provide = FakeProvider("alpha", {Behaviour::status(503), Behaviour::status(500)}), .attempts = 2},
+      {.name = "alpha",
+       .provide = FakeProvider("alpha", {Behaviour::status(503), Behaviour::status(500)}),
+       .attempts = 2},
       {.name = "beta", .provide = failing("beta", 501), .enter_when = noting("beta", false)},
       {.name = "gamma", .provide = failing("gamma", 502), .attempts = 3, .enter_when = noting("gamma", true)},
       {.name = "delta", .provide = FakeProvider("delta"), .enter_when = noting("delta", true)},
@@ -231,7 +232,8 @@ TEST_CASE("a guard is asked about a timeout and a refused value as about an erro
     return i;
   };
   const AttemptLog log;
-  CHECK(run_with_plan(plan, planb::accepting(call, [](int i) { return i > 2; }), {.on_event = log, .clock = &clock}) == 4);
+  CHECK(run_with_plan(plan, planb::accepting(call, [](int i) { return i > 2; }), {.on_event = log, .clock = &clock}) ==
+        4);
   CHECK(log.names() == Names{"alpha", "beta", "delta"});
 }
 
@@ -252,8 +254,7 @@ TEST_CASE("a guard that throws ends the run as aborted") {
     }
     REQUIRE(error.report().last_cause() != nullptr);
     CHECK(error.report().last_cause()->status() == 503);  // the attempt's own error stays
-    CHECK(std::string(error.what()) ==
-          "plan aborted: alpha: 503 service unavailable; a rule of the plan threw: guard");
+    CHECK(std::string(error.what()) == "plan aborted: alpha: 503 service unavailable; a rule of the plan threw: guard");
   }
   CHECK(log.names() == Names{"alpha"});
   CHECK_THROWS_AS(run_with_plan(plan, complete, {.failure = planb::FailureStyle::original}), std::runtime_error);
@@ -267,7 +268,8 @@ TEST_CASE("a guard's defect leaves unchanged") {
   CHECK_THROWS_AS(try_run_with_plan(plan, complete), planb::Defect);
 }
 
-// --- next_guarded -----------------------------------------------------------------------------------------------------
+// --- next_guarded
+// -----------------------------------------------------------------------------------------------------
 
 namespace {
 

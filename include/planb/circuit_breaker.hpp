@@ -61,8 +61,9 @@ class OpenPeriod {
                   "planb: `open_for` is a duration, or a copyable function from the number of openings (int) to a "
                   "duration, called through const");
     if constexpr (fits) {
-      function_ = detail::Function<Duration(int)>(
-          [target = Target(std::forward<F>(of_openings))](int openings) { return detail::to_duration(target(openings)); });
+      function_ = detail::Function<Duration(int)>([target = Target(std::forward<F>(of_openings))](int openings) {
+        return detail::to_duration(target(openings));
+      });
     }
   }
 
@@ -148,8 +149,8 @@ struct CircuitBreakerOptions {
 // Closed, it counts failures; open, it refuses at once, without a call or a wait; half-open, it lets `probes` calls
 // through and closes or opens again by what becomes of them. A success ends a row of failures.
 //
-// Each change of state begins a new generation: what comes of a call that was let through before changes nothing. A call
-// that ends neutral (its permit is dropped, its failure does not count) gives its place among the probes back.
+// Each change of state begins a new generation: what comes of a call that was let through before changes nothing. A
+// call that ends neutral (its permit is dropped, its failure does not count) gives its place among the probes back.
 //
 // It keeps no clock and starts no thread: it knows only the times that it is handed, and becomes half-open when it is
 // asked for a permit after its open period. Share one for all plans that use the same provider, by std::shared_ptr.
@@ -203,9 +204,7 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
   static constexpr CircuitState state_of(Word word) noexcept { return static_cast<CircuitState>(word & 3U); }
   static constexpr std::uint64_t generation_of(Word word) noexcept { return word >> 2U; }
 
-  [[nodiscard]] bool is_current(Word ticket) const noexcept {
-    return word_.load(std::memory_order_acquire) == ticket;
-  }
+  [[nodiscard]] bool is_current(Word ticket) const noexcept { return word_.load(std::memory_order_acquire) == ticket; }
   // Half-open, each permit becomes a success, a change of state, or a place that is free again.
   [[nodiscard]] bool has_place() const noexcept { return running_ + succeeded_ < options_.probes; }
 
@@ -228,13 +227,13 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
   const std::unique_ptr<detail::OutcomeWindow> window_;
 
   mutable std::mutex mutex_;
-  int openings_ = 0;       // since it was last closed
+  int openings_ = 0;  // since it was last closed
   TimePoint open_until_{};
-  int running_ = 0;        // probes that are out
-  int succeeded_ = 0;      // probes that have succeeded
-  TimePoint latest_{};     // the latest time of a change
+  int running_ = 0;     // probes that are out
+  int succeeded_ = 0;   // probes that have succeeded
+  TimePoint latest_{};  // the latest time of a change
   std::vector<Change> changes_;
-  std::size_t told_ = 0;   // of them
+  std::size_t told_ = 0;  // of them
   bool telling_ = false;
 };
 
@@ -350,8 +349,9 @@ inline bool CircuitBreaker::count_failure(TimePoint now) noexcept {
   }
   if (window_ != nullptr) {
     const detail::OutcomeWindow::Counts counts = window_->add_failure(now);
-    opens = opens || (counts.all >= static_cast<std::uint64_t>(options_.minimum_volume) &&
-                      static_cast<double>(counts.failures) / static_cast<double>(counts.all) >= *options_.failure_ratio);
+    opens =
+        opens || (counts.all >= static_cast<std::uint64_t>(options_.minimum_volume) &&
+                  static_cast<double>(counts.failures) / static_cast<double>(counts.all) >= *options_.failure_ratio);
   }
   return opens;
 }

@@ -182,8 +182,7 @@ struct Llm {
   std::string vendor;
 
   // Gives up after `timeout`.
-  [[nodiscard]] std::string complete(const std::string& prompt,
-                                     std::optional<planb::Duration> timeout = {}) const {
+  [[nodiscard]] std::string complete(const std::string& prompt, std::optional<planb::Duration> timeout = {}) const {
     const int status = docs::next_status(vendor);
     if (status == docs::silence) {
       docs::clock->sleep_until(docs::clock->now() + timeout.value(), {});

@@ -13,9 +13,9 @@ namespace planb::inline PLANB_ABI::detail {
 // Ten buckets, each a tenth of the window wide. What is older than the window never counts; what is younger than nine
 // tenths of it always does.
 //
-// Successes are what a healthy provider has most of, so they are counted without a lock: one atomic word for each bucket
-// holds the generation for which it counts, the bucket's place in time, and the count. A success of another generation
-// finds a foreign mark there, and changes nothing. Everything else is called under the owner's lock.
+// Successes are what a healthy provider has most of, so they are counted without a lock: one atomic word for each
+// bucket holds the generation for which it counts, the bucket's place in time, and the count. A success of another
+// generation finds a foreign mark there, and changes nothing. Everything else is called under the owner's lock.
 class OutcomeWindow {
  public:
   explicit OutcomeWindow(Duration width) noexcept
@@ -100,7 +100,8 @@ class OutcomeWindow {
   // From place `a` to place `b`, around the shorter way.
   static constexpr std::int64_t distance(std::uint64_t a, std::uint64_t b) noexcept {
     const auto ahead = static_cast<std::int64_t>((b - a) & place_mask);
-    return ahead > static_cast<std::int64_t>(place_mask / 2) ? ahead - static_cast<std::int64_t>(place_mask) - 1 : ahead;
+    return ahead > static_cast<std::int64_t>(place_mask / 2) ? ahead - static_cast<std::int64_t>(place_mask) - 1
+                                                             : ahead;
   }
 
   // A place after `at` is recent as well: threads do not come in the order in which they read the clock.
