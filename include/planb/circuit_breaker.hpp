@@ -201,6 +201,8 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
 
   using Lock = std::unique_lock<std::mutex>;
 
+  static constexpr Word first = Word{1} << 2U;  // closed, in the generation 1: zero is no ticket of a pass
+
   static constexpr CircuitState state_of(Word word) noexcept { return static_cast<CircuitState>(word & 3U); }
   static constexpr std::uint64_t generation_of(Word word) noexcept { return word >> 2U; }
 
@@ -215,13 +217,14 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
   // Under the lock.
   [[nodiscard]] bool count_failure(TimePoint now) noexcept;
   void open(Word ticket, const Cause& cause, TimePoint now, Lock& lock);
+  void set_row(int failures) noexcept;
   void change(CircuitState to, TimePoint now);
   void tell(Lock& lock);
 
   static void check(const CircuitBreakerOptions& options);
 
   // What a healthy provider's calls read, and nobody writes then.
-  std::atomic<Word> word_{0};
+  std::atomic<Word> word_{first};
   std::atomic<int> row_{0};  // of counted failures; written under the lock
   const CircuitBreakerOptions options_;
   const std::unique_ptr<detail::OutcomeWindow> window_;
@@ -248,7 +251,10 @@ inline CircuitBreaker::CircuitBreaker(CircuitBreakerOptions options)
         if (!options.failures && !options.failure_ratio) options.failures = 5;
         return std::move(options);
       }()),
-      window_(options_.failure_ratio ? std::make_unique<detail::OutcomeWindow>(options_.window) : nullptr) {}
+      window_(options_.failure_ratio ? std::make_unique<detail::OutcomeWindow>(options_.window) : nullptr) {
+  if (window_ != nullptr) window_->restart(generation_of(first));
+  set_row(0);
+}
 
 inline Admission CircuitBreaker::admit(TimePoint now) {
   if (const Word word = word_.load(std::memory_order_acquire); state_of(word) == CircuitState::closed) {
@@ -308,7 +314,7 @@ inline void CircuitBreaker::on_success(std::uint64_t ticket, TimePoint now) {
     if (window_ != nullptr) window_->add_success(generation_of(ticket), now);
     if (row_.load(std::memory_order_relaxed) == 0) return;
     const Lock lock(mutex_);
-    if (is_current(ticket)) row_.store(0, std::memory_order_relaxed);
+    if (is_current(ticket)) set_row(0);
     return;
   }
   Lock lock(mutex_);
@@ -344,7 +350,7 @@ inline bool CircuitBreaker::count_failure(TimePoint now) noexcept {
   bool opens = false;
   if (options_.failures) {
     const int row = row_.load(std::memory_order_relaxed);
-    if (row < *options_.failures) row_.store(row + 1, std::memory_order_relaxed);
+    if (row < *options_.failures) set_row(row + 1);
     opens = row + 1 >= *options_.failures;
   }
   if (window_ != nullptr) {
@@ -375,6 +381,14 @@ inline void CircuitBreaker::open(Word ticket, const Cause& cause, TimePoint now,
   open_until_ = detail::add(now, period);
 }
 
+// Closed, without a failure in the row, and without a window to count in, a success changes nothing.
+inline void CircuitBreaker::set_row(int failures) noexcept {
+  row_.store(failures, std::memory_order_relaxed);
+  const Word word = word_.load(std::memory_order_relaxed);
+  const bool passes = failures == 0 && window_ == nullptr && state_of(word) == CircuitState::closed;
+  pass_.store(passes ? word : 0, std::memory_order_release);
+}
+
 inline void CircuitBreaker::change(CircuitState to, TimePoint now) {
   const Word word = word_.load(std::memory_order_relaxed);
   const std::uint64_t generation = generation_of(word) + 1;
@@ -383,9 +397,9 @@ inline void CircuitBreaker::change(CircuitState to, TimePoint now) {
   if (to == CircuitState::closed) openings_ = 0;
   running_ = 0;
   succeeded_ = 0;
-  row_.store(0, std::memory_order_relaxed);
   if (window_ != nullptr) window_->restart(generation);
   word_.store(generation << 2U | static_cast<Word>(to), std::memory_order_release);  // last: it lets others in
+  set_row(0);
 }
 
 inline void CircuitBreaker::tell(Lock& lock) {

@@ -5,6 +5,7 @@
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -29,6 +30,9 @@ class [[nodiscard]] Permit {
   // May throw what the gate's own callables throw; the permit is spent all the same.
   void succeeded(TimePoint now);
   void failed(const Cause& cause, TimePoint now);
+
+  // The same, for a driver that has not read its clock yet: it is read only where the gate wants to hear of a success.
+  void succeeded(const Clock& clock);
 
  private:
   void swap(Permit& other) noexcept {
@@ -60,6 +64,15 @@ class PLANB_VISIBLE Gate {
   // The earliest time at which admit() may give a permit: `now` where it may at once. Takes nothing.
   [[nodiscard]] virtual TimePoint opens_at(TimePoint now) const = 0;
 
+  // The ticket of an attempt that may be made without admit(), or zero: see pass_.
+  [[nodiscard]] std::uint64_t pass() const noexcept { return pass_.load(std::memory_order_acquire); }
+
+ protected:
+  // For gates that wait for failures alone while all is well: it saves every such attempt two readings of the clock.
+  // While it is not zero, an attempt may be made without asking, with this as its permit's ticket; and where it is still
+  // the same when the attempt has succeeded, that is not told.
+  std::atomic<std::uint64_t> pass_{0};
+
  private:
   friend class Permit;
 
@@ -75,6 +88,15 @@ inline Permit::~Permit() {
 
 inline void Permit::succeeded(TimePoint now) {
   if (Gate* const gate = std::exchange(gate_, nullptr)) gate->on_success(ticket_, now);
+}
+
+inline void Permit::succeeded(const Clock& clock) {
+  if (gate_ == nullptr) return;
+  if (ticket_ != 0 && gate_->pass() == ticket_) {
+    gate_ = nullptr;
+  } else {
+    succeeded(clock.now());
+  }
 }
 
 inline void Permit::failed(const Cause& cause, TimePoint now) {

@@ -104,6 +104,7 @@ struct PlanStorage {
   std::vector<const ErrorOps*> named;
   Attempt first_attempt;
   bool plain_first = false;  // nothing has to be asked before the first step's first attempt
+  Gate* gate_first = nullptr;  // or only this
 
   explicit PlanStorage(std::vector<Step<Ctx, Env>> list)
       : steps(std::move(list)), first_attempt(1, 1, 0, steps.front().name) {
@@ -116,6 +117,7 @@ struct PlanStorage {
       add_named(step.enter_when.named());
     }
     plain_first = policies.front().plain();
+    gate_first = policies.front().plain_but_for_gate() ? policies.front().gate : nullptr;
     Duration reserved{};
     for (std::size_t i = steps.size(); i-- > 0;) {
       policies[i].reserved_after = reserved;

@@ -105,7 +105,13 @@ decltype(auto) run(const ExecutionPlan<Ctx, Env>& plan, F& fn, const RunOptions*
     Body body{storage, fn};
     if constexpr (Outcome::runs_plain) {
       if (options == nullptr && storage.plain_first) {
-        return detail::drive_plain<Outcome>(storage.first_attempt, body, [&] { return storage.view(); });
+        return detail::drive_plain<Outcome>(storage.first_attempt, body, [&] { return storage.view(); }, FirstAttemptMade{});
+      }
+      if (options == nullptr && storage.gate_first != nullptr) {
+        if (const std::uint64_t pass = storage.gate_first->pass(); pass != 0) {
+          return detail::drive_plain<Outcome>(storage.first_attempt, body, [&] { return storage.view(); },
+                                              Pass{storage.gate_first, pass});
+        }
       }
     }
     return detail::run_engine<Outcome>(storage.view(), body, options != nullptr ? *options : no_options());
@@ -181,7 +187,7 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
     view.named = {named.data(), named.size()};
     Body body{fn};
     if (options == nullptr && policy.plain()) {
-      return detail::drive_plain<Outcome>(Attempt(), body, [&] { return view; });
+      return detail::drive_plain<Outcome>(Attempt(), body, [&] { return view; }, FirstAttemptMade{});
     }
     return detail::run_engine<Outcome>(view, body, options != nullptr ? *options : no_options());
   }

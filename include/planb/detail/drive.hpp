@@ -294,37 +294,76 @@ typename Out::type drive(Engine& run, Body& body) {
   }
 }
 
+// Tells it of a success where it wants to hear of one, when the attempt's scope is left with its value.
+class PassTeller {
+ public:
+  explicit PassTeller(const Pass& pass) noexcept : pass_(pass) {}
+  PassTeller(const PassTeller&) = delete;
+  PassTeller& operator=(const PassTeller&) = delete;
+  ~PassTeller() noexcept(false) {
+    if (armed_ && pass_.gate->pass() != pass_.ticket) tell();
+  }
+
+  void disarm() noexcept { armed_ = false; }
+
+ private:
+  PLANB_COLD void tell() {
+    Permit permit(*pass_.gate, pass_.ticket);
+#if PLANB_HAS_EXCEPTIONS
+    try {
+      permit.succeeded(SteadyClock::instance().now());
+    } catch (...) {  // the answer is there, and a gate cannot take it back; but a defect leaves, as does an unwind
+      if (std::current_exception() == nullptr || Cause::current().kind() == CauseKind::defect) throw;
+    }
+#else
+    permit.succeeded(SteadyClock::instance().now());
+#endif
+  }
+
+  const Pass pass_;
+  bool armed_ = true;
+};
+
+struct NothingToTell {
+  explicit NothingToTell(FirstAttemptMade) noexcept {}
+  void disarm() noexcept {}
+};
+
 // What follows the first attempt of a plain run that failed.
-template <class Out, class Body>
-PLANB_NOINLINE typename Out::type drive_on(PlanView plan, FailureRoom& first, Body& body) {
-  Engine run(plan, no_options(), FirstAttemptMade{});
+template <class Out, class Body, class Entry>
+PLANB_NOINLINE typename Out::type drive_on(PlanView plan, FailureRoom& first, Body& body, Entry entry) {
+  Engine run(plan, no_options(), entry);
   first.tell(run);
   return detail::drive<Out>(run, body);
 }
 
-// A run without options whose first step has nothing to ask: the engine is made when the first attempt has failed.
-// `view()` gives the plan.
-template <class Out, class Body, class View>
-typename Out::type drive_plain(const Attempt& attempt, Body& body, View&& view) {
+// A run without options whose first step has nothing to ask, or a gate that lets it pass: the engine is made when the
+// first attempt has failed. `view()` gives the plan; `entry` is FirstAttemptMade, or the gate's Pass.
+template <class Out, class Body, class View, class Entry>
+typename Out::type drive_plain(const Attempt& attempt, Body& body, View&& view, Entry entry) {
   using R = typename Body::Result;
   FailureRoom failure;
-  PLANB_DETAIL_TRY {
-    const CurrentMetadata::Scope scope({1, 0});
-    typename Body::Room room;
-    if (body.prepare(0, room, attempt, failure.returned)) {
-      const RoomGuard guard(room);
-      if constexpr (is_checked<R, decltype(body.fn)>) {
-        R result = body.invoke(room, attempt);
-        if (detail::check(std::forward<R>(result), body.fn, failure)) return std::forward<R>(result);
+  {
+    std::conditional_t<std::is_same_v<Entry, Pass>, PassTeller, NothingToTell> success(entry);
+    PLANB_DETAIL_TRY {
+      const CurrentMetadata::Scope scope({1, 0});
+      typename Body::Room room;
+      if (body.prepare(0, room, attempt, failure.returned)) {
+        const RoomGuard guard(room);
+        if constexpr (is_checked<R, decltype(body.fn)>) {
+          R result = body.invoke(room, attempt);
+          if (detail::check(std::forward<R>(result), body.fn, failure)) return std::forward<R>(result);
+        } else {
+          return body.invoke(room, attempt);
+        }
       } else {
-        return body.invoke(room, attempt);
+        failure.build_returned();
       }
-    } else {
-      failure.build_returned();
     }
+    PLANB_DETAIL_CATCH(failure.build, success.disarm())
+    success.disarm();
   }
-  PLANB_DETAIL_CATCH(failure.build, )
-  return detail::drive_on<Out>(view(), failure, body);
+  return detail::drive_on<Out>(view(), failure, body, entry);
 }
 
 }  // namespace planb::inline PLANB_ABI::detail

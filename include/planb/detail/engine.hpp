@@ -61,6 +61,12 @@ struct StepRecord {
 
 struct FirstAttemptMade {};
 
+// A gate that let the attempt pass without asking, and the ticket that it gave.
+struct Pass {
+  Gate* gate;
+  std::uint64_t ticket;
+};
+
 // The plan and the options are borrowed. One thread at a time.
 class Engine {
  public:
@@ -79,6 +85,11 @@ class Engine {
   Engine(const PlanView& plan, const RunOptions& options, FirstAttemptMade)
       : plan_(plan), options_(options), quiet_(true) {
     begin_quietly();
+  }
+
+  // The same behind a gate that let it pass.
+  Engine(const PlanView& plan, const RunOptions& options, Pass pass) : Engine(plan, options, FirstAttemptMade{}) {
+    permit_.emplace(*pass.gate, pass.ticket);
   }
 
   Engine(const Engine&) = delete;
@@ -374,6 +385,10 @@ inline void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> o
 inline bool Engine::admit(Now& now) {
   Gate* const gate = policy().gate;
   if (gate == nullptr) return true;
+  if (const std::uint64_t pass = gate->pass(); pass != 0) {
+    permit_.emplace(*gate, pass);
+    return true;
+  }
   Admission admission = gate->admit(now());
   if (admission.permit) {
     permit_.emplace(std::move(*admission.permit));
@@ -443,7 +458,7 @@ inline void Engine::tell_success() {
   // must not be caught for good.
   std::exception_ptr defect;
   try {
-    if (permit_) permit_->succeeded(now());
+    if (permit_) permit_->succeeded(clock());
   } catch (const Defect&) {
     defect = std::current_exception();
   } catch (...) {
@@ -454,7 +469,7 @@ inline void Engine::tell_success() {
     }
   }
 #else
-  if (permit_) permit_->succeeded(now());
+  if (permit_) permit_->succeeded(clock());
 #endif
   permit_.reset();
   if (wanted<AttemptSuccess>()) {

@@ -32,7 +32,8 @@ struct StepPolicy {
   Gate* gate = nullptr;
 
   // Nothing has to be asked before its first attempt, and nothing told during it.
-  [[nodiscard]] bool plain() const noexcept { return enter_when == nullptr && !timeout && gate == nullptr; }
+  [[nodiscard]] bool plain() const noexcept { return gate == nullptr && plain_but_for_gate(); }
+  [[nodiscard]] bool plain_but_for_gate() const noexcept { return enter_when == nullptr && !timeout; }
 };
 
 // What the engine reads: the steps, and the error types that the plan names.
