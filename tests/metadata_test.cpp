@@ -64,9 +64,7 @@ TEST_CASE("the metadata holds in the factory, the callable and the handlers", "[
     CHECK(in_handler == std::vector<Metadata>{{1, 0}, {1, 0}, {2, 0}, {2, 0}, {3, 1}, {3, 1}});
   }
   SECTION("of a run without options") { run_with_plan(two_steps(&in_factory), fn); }
-  SECTION("of a run that gives a result") {
-    CHECK(planb::try_run_with_plan(two_steps(&in_factory), fn).has_value());
-  }
+  SECTION("of a run that gives a result") { CHECK(planb::try_run_with_plan(two_steps(&in_factory), fn).has_value()); }
   CHECK(in_factory == attempts);
   CHECK(in_call == attempts);
   CHECK(CurrentMetadata::get() == Metadata{});
@@ -124,9 +122,21 @@ TEST_CASE("nested runs shadow the outer one, and restore it on every way out", "
     };
     CHECK_THROWS_AS(run_with_plan(two_steps(), outer), planb::PlanExhausted);
     CHECK(inner_calls == 9);
-    CHECK(seen == std::vector<Metadata>{{1, 0}, {1, 0}, {2, 0}, {3, 1}, {1, 0},   //
-                                        {2, 0}, {1, 0}, {2, 0}, {3, 1}, {2, 0},   //
-                                        {3, 1}, {1, 0}, {2, 0}, {3, 1}, {3, 1}});
+    CHECK(seen == std::vector<Metadata>{{1, 0},
+                                        {1, 0},
+                                        {2, 0},
+                                        {3, 1},
+                                        {1, 0},  //
+                                        {2, 0},
+                                        {1, 0},
+                                        {2, 0},
+                                        {3, 1},
+                                        {2, 0},  //
+                                        {3, 1},
+                                        {1, 0},
+                                        {2, 0},
+                                        {3, 1},
+                                        {3, 1}});
   }
   SECTION("the inner run succeeds") {
     run_with_plan(two_steps(), [&](Client&) {
@@ -152,11 +162,10 @@ TEST_CASE("nested runs shadow the outer one, and restore it on every way out", "
     CHECK(seen == std::vector<Metadata>{{1, 0}, {2, 0}, {3, 1}, {1, 0}, {1, 0}});
   }
   SECTION("a Defect leaves all of them") {
-    CHECK_THROWS_AS(run_with_plan(two_steps(),
-                                  [&](Client&) {
-                                    run_with_plan(two_steps(), [](Client&) { throw planb::Defect("a bug"); });
-                                  }),
-                    planb::Defect);
+    CHECK_THROWS_AS(
+        run_with_plan(two_steps(),
+                      [&](Client&) { run_with_plan(two_steps(), [](Client&) { throw planb::Defect("a bug"); }); }),
+        planb::Defect);
   }
   CHECK(CurrentMetadata::get() == Metadata{});
 }
@@ -167,9 +176,13 @@ TEST_CASE("a handler of skipped steps sees the metadata of no attempt", "[metada
                                    {.provide = Client{2}}};
   const planb::RunOptions options{
       .on_event = [&](const planb::StepSkipped&) { seen.push_back(CurrentMetadata::get()); }};
-  run_with_plan(plan, [](Client&) {}, options);
+  run_with_plan(
+      plan, [](Client&) {}, options);
   CHECK(seen == std::vector<Metadata>{{0, 0}});
-  run_with_plan(two_steps(), [&](Client&) { run_with_plan(plan, [](Client&) {}, options); });
+  run_with_plan(two_steps(), [&](Client&) {
+    run_with_plan(
+        plan, [](Client&) {}, options);
+  });
   CHECK(seen == std::vector<Metadata>{{0, 0}, {1, 0}});  // there, the outer run's
 }
 

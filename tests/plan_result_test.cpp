@@ -216,9 +216,8 @@ TEST_CASE("value() throws the type that the end says, with the last error nested
   check(try_run_with_plan(two_steps(), fails, {.clock = &clock}), std::type_identity<planb::PlanExhausted>());
   check(try_run_with_plan(two_steps(), fails, {.budget = 1s, .clock = &clock}),
         std::type_identity<planb::DeadlineExceeded>());
-  const ExecutionPlan<Client> aborting{{.provide = Client{1}, .classify = [](const planb::Cause&) {
-                                          return planb::Verdict{planb::Action::abort};
-                                        }}};
+  const ExecutionPlan<Client> aborting{
+      {.provide = Client{1}, .classify = [](const planb::Cause&) { return planb::Verdict{planb::Action::abort}; }}};
   check(try_run_with_plan(aborting, fails), std::type_identity<planb::PlanAborted>());
 #if PLANB_HAS_STOP_TOKEN
   std::stop_source stop;
@@ -235,8 +234,7 @@ TEST_CASE("value() throws the type that the end says, with the last error nested
 
 TEST_CASE("value() of a result that another thread, or nobody, handles nests nothing unrelated", "[plan_result]") {
   planb::testing::VirtualClock clock;
-  const auto result =
-      try_run_with_plan(two_steps(), [](Client& c) { return c.id; }, {.budget = 0s, .clock = &clock});
+  const auto result = try_run_with_plan(two_steps(), [](Client& c) { return c.id; }, {.budget = 0s, .clock = &clock});
   try {
     throw std::runtime_error("unrelated");
   } catch (const std::runtime_error&) {
@@ -267,10 +265,9 @@ TEST_CASE("returned errors end in the report", "[plan_result]") {
 TEST_CASE("options are honoured", "[plan_result]") {
   planb::testing::VirtualClock clock;
   const planb::testing::AttemptLog log;
-  const ExecutionPlan<Client> plan{
-      {.name = "one", .provide = Client{1}, .attempts = 3, .schedule = planb::spaced(1s)}};
-  const auto result = try_run_with_plan(plan, [](Client& c) -> int { throw Fault{c.id}; },
-                                        {.on_event = log, .clock = &clock});
+  const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}, .attempts = 3, .schedule = planb::spaced(1s)}};
+  const auto result =
+      try_run_with_plan(plan, [](Client& c) -> int { throw Fault{c.id}; }, {.on_event = log, .clock = &clock});
   CHECK_FALSE(result.has_value());
   CHECK(log.names().size() == 3);
   CHECK(clock.elapsed() == 2s);

@@ -81,10 +81,11 @@ TEST_CASE("a run by hand: attempt, wait, attempt, over", "[plan_run]") {
   CHECK(run.end() == RunEnd::succeeded);
   CHECK(run.report().answered_by() == "two");
   CHECK(run.report().attempts == 3);
-  CHECK(f.log.lines() ==
-        std::vector<std::string>{"AttemptStart #1 step=0 one", "AttemptFailure #1 step=0 one unknown error, retry in 100 ms",
-                                 "AttemptStart #2 step=0 one", "AttemptFailure #2 step=0 one unknown error, next step",
-                                 "AttemptStart #3 step=1 two", "AttemptSuccess #3 step=1 two"});
+  CHECK(f.log.lines() == std::vector<std::string>{"AttemptStart #1 step=0 one",
+                                                  "AttemptFailure #1 step=0 one unknown error, retry in 100 ms",
+                                                  "AttemptStart #2 step=0 one",
+                                                  "AttemptFailure #2 step=0 one unknown error, next step",
+                                                  "AttemptStart #3 step=1 two", "AttemptSuccess #3 step=1 two"});
 }
 
 TEST_CASE("before its time a wait stays a wait", "[plan_run]") {
@@ -188,9 +189,11 @@ TEST_CASE("a failing run says how it ended", "[plan_run]") {
 
 TEST_CASE("a verdict given with the failure stands before the classifier's", "[plan_run]") {
   int asked = 0;
-  const ExecutionPlan<Client> plan{
-      {.name = "one", .provide = Client{1}, .attempts = 3, .classify = [&](const Cause&) { return ++asked, planb::Verdict(); }},
-      {.name = "two", .provide = Client{2}}};
+  const ExecutionPlan<Client> plan{{.name = "one",
+                                    .provide = Client{1},
+                                    .attempts = 3,
+                                    .classify = [&](const Cause&) { return ++asked, planb::Verdict(); }},
+                                   {.name = "two", .provide = Client{2}}};
   SECTION("next step") {
     PlanRun<Client> run(plan);
     REQUIRE(run.next() == RunPhase::attempt);

@@ -34,7 +34,9 @@ struct Client {
   explicit Client(std::string n) : name(std::move(n)) {}
   virtual ~Client() = default;
   Client(const Client&) = default;
+  Client(Client&&) = default;
   Client& operator=(const Client&) = default;
+  Client& operator=(Client&&) = default;
 
   std::string name;
   int uses = 0;

@@ -66,8 +66,7 @@ TEST_CASE("a success says who answered, and lists the failures before it", "[rep
   CHECK_FALSE(report.steps[2].cause.has_value());
   CHECK(report.steps[2].left == LeaveReason::none);
   CHECK(report.last_cause()->message() == "attempt 3");
-  CHECK(report.to_string() ==
-        "step1: 2 attempts, last 503 attempt 2; step2: 503 attempt 3; step3: answered");
+  CHECK(report.to_string() == "step1: 2 attempts, last 503 attempt 2; step2: 503 attempt 3; step3: answered");
 }
 
 TEST_CASE("a success at once has nothing else to tell", "[report]") {
@@ -169,9 +168,7 @@ TEST_CASE("the report says why each step was left", "[report][field-53]") {
        "step1: 2 attempts, last 503 attempt 2"},
       {"wait", with([](auto& s) { s.schedule = planb::spaced(1h), s.max_wait = 1s; }), LeaveReason::wait_too_long,
        RunEnd::exhausted, "step1: 503 attempt 1, wait too long"},
-      {"abort", with([](auto& s) {
-         s.classify = [](const Cause&) { return planb::Verdict{planb::Action::abort}; };
-       }),
+      {"abort", with([](auto& s) { s.classify = [](const Cause&) { return planb::Verdict{planb::Action::abort}; }; }),
        LeaveReason::none, RunEnd::aborted, "step1: 503 attempt 1"}};
   for (const Row& row : rows) {
     INFO(row.what);
@@ -206,9 +203,8 @@ TEST_CASE("an alert stays in the report, also of a step that answers later", "[r
 
 TEST_CASE("the report is bounded by the steps, not by the attempts", "[report]") {
   int calls = 0;
-  const auto result = try_run_with_plan(ExecutionPlan<Client>{step(1, 100'000)}, [&](Client&) -> int {
-    throw Fault{++calls};
-  });
+  const auto result =
+      try_run_with_plan(ExecutionPlan<Client>{step(1, 100'000)}, [&](Client&) -> int { throw Fault{++calls}; });
   CHECK(result.report().attempts == 100'000);
   CHECK(result.report().steps.size() == 1);
   CHECK(result.report().steps[0].cause->get_if<Fault>()->id == 100'000);
@@ -257,13 +253,12 @@ TEST_CASE("a rule's error stands beside the attempt's own", "[report]") {
 #if PLANB_HAS_STOP_TOKEN
 TEST_CASE("an interruption keeps the error that the attempt left", "[report]") {
   std::stop_source stop;
-  const auto result = try_run_with_plan(
-      ExecutionPlan<Client>{step(1, 3)},
-      [&](Client&) -> int {
-        stop.request_stop();
-        throw Fault{7};
-      },
-      {.stop = stop.get_token()});
+  const auto result = try_run_with_plan(ExecutionPlan<Client>{step(1, 3)},
+                                        [&](Client&) -> int {
+                                          stop.request_stop();
+                                          throw Fault{7};
+                                        },
+                                        {.stop = stop.get_token()});
   CHECK(result.report().end == RunEnd::interrupted);
   CHECK(result.report().last_cause()->kind() == CauseKind::interrupted);
   CHECK(result.report().last_cause()->get_if<Fault>()->id == 7);

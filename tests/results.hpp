@@ -34,7 +34,7 @@ class Status {
 template <class T>
 class StatusOr {
  public:
-  StatusOr(T value) : value_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
+  StatusOr(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
   StatusOr(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool ok() const { return value_.has_value(); }

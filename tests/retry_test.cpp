@@ -136,6 +136,10 @@ TEST_CASE("retry() takes what run_with_plan takes", "[retry]") {
   Flaky flaky{1};
   CHECK(retry({.attempts = 2}, std::ref(flaky)) == 2);
   CHECK(flaky.calls == 2);
+  CHECK(retry({.attempts = 3}, planb::accepting([&] { return ++outside; }, [](int n) { return n == 3; })) == 3);
+  CHECK_THROWS_AS(retry({.attempts = 3}, planb::accepting([&] { return ++outside; }, [](int) { return false; })),
+                  planb::RejectedValue);
+  CHECK(outside == 6);
 }
 
 TEST_CASE("retry() asks its predicate and its classifier with each error, in order", "[retry][field-26]") {
@@ -187,8 +191,9 @@ TEST_CASE("retry() reads the thrown types that its rules name", "[retry]") {
     CHECK(statuses == std::vector<int>{503, 410});
   }
   SECTION("in a predicate and a classifier") {
-    CHECK_THROWS_AS(retry({.attempts = 3, .retry_while = [](const Other&) { return true; }, .classify = Judge{&statuses}}, fn),
-                    Busy);
+    CHECK_THROWS_AS(
+        retry({.attempts = 3, .retry_while = [](const Other&) { return true; }, .classify = Judge{&statuses}}, fn),
+        Busy);
     CHECK(statuses == std::vector<int>{503});
   }
 }
@@ -222,8 +227,8 @@ TEST_CASE("retry() ends as a plan does", "[retry]") {
 TEST_CASE("retry() honours max_wait and timeout", "[retry]") {
   planb::testing::VirtualClock clock;
   Flaky flaky{100};
-  CHECK_THROWS_AS(retry({.attempts = 3, .schedule = planb::delays({1s, 10s}), .max_wait = 5s}, flaky, {.clock = &clock}),
-                  Fault);
+  CHECK_THROWS_AS(
+      retry({.attempts = 3, .schedule = planb::delays({1s, 10s}), .max_wait = 5s}, flaky, {.clock = &clock}), Fault);
   CHECK(flaky.calls == 2);
 
   std::vector<planb::Duration> timeouts;
@@ -310,8 +315,8 @@ TEST_CASE("retry() inside retry() multiplies, and restores the metadata", "[retr
   };
   CHECK_THROWS_AS(retry({.attempts = 2}, outer), Fault);
   CHECK(calls == 6);
-  CHECK(seen == std::vector<planb::Metadata>{
-                    {1, 0}, {1, 0}, {2, 0}, {3, 0}, {1, 0}, {2, 0}, {1, 0}, {2, 0}, {3, 0}, {2, 0}});
+  CHECK(seen ==
+        std::vector<planb::Metadata>{{1, 0}, {1, 0}, {2, 0}, {3, 0}, {1, 0}, {2, 0}, {1, 0}, {2, 0}, {3, 0}, {2, 0}});
   CHECK(planb::CurrentMetadata::get() == planb::Metadata{});
 }
 

@@ -25,8 +25,8 @@ using planb::Cause;
 using planb::CauseKind;
 using planb::Event;
 using planb::ExecutionPlan;
-using planb::RunEnd;
 using planb::run_with_plan;
+using planb::RunEnd;
 using planb::StepSkipped;
 using planb::try_run_with_plan;
 using results::Fault;
@@ -100,7 +100,8 @@ TEST_CASE("a stop before the run: no attempt, no event", "[stop][field-11]") {
   CHECK(result.report().attempts == 0);
   CHECK(result.report().steps.empty());
   CHECK(std::string(result.error().what()) == "plan interrupted");
-  CHECK_THROWS_AS(planb::retry({.attempts = 3}, [&]() -> int { return ++s.calls; }, s.options()),
+  CHECK_THROWS_AS(planb::retry(
+                      {.attempts = 3}, [&]() -> int { return ++s.calls; }, s.options()),
                   planb::PlanInterrupted);
   CHECK(s.built + s.calls + s.asked == 0);
   CHECK(s.log.events().empty());
@@ -161,7 +162,8 @@ TEST_CASE("a stop inside a factory that then fails", "[stop][field-11]") {
 TEST_CASE("a stop in the handler of a start: a failure, and no factory call", "[stop][field-11]") {
   Scene s;
   const auto stops = [&](const Event& event) {
-    if (const auto* start = event.get_if<AttemptStart>(); start != nullptr && start->attempt == 2) s.stop.request_stop();
+    if (const auto* start = event.get_if<AttemptStart>(); start != nullptr && start->attempt == 2)
+      s.stop.request_stop();
   };
   CHECK_THROWS_AS(run_with_plan(s.plan(), s.failing(), s.options(stops)), planb::PlanInterrupted);
   CHECK(s.built == 1);
@@ -202,18 +204,19 @@ TEST_CASE("a stop in the handler of a failure that aborts, or runs out of time",
   }
   SECTION("runs out of time") {
     options.budget = 1s;
-    CHECK_THROWS_AS(run_with_plan(ExecutionPlan<Client>{first},
-                                  [&](Client&) -> int {
-                                    s.clock.advance(1s);
-                                    throw Fault{1};
-                                  },
-                                  options),
+    CHECK_THROWS_AS(run_with_plan(
+                        ExecutionPlan<Client>{first},
+                        [&](Client&) -> int {
+                          s.clock.advance(1s);
+                          throw Fault{1};
+                        },
+                        options),
                     planb::PlanInterrupted);
   }
   SECTION("but a Defect leaves all the same") {
-    CHECK_THROWS_AS(
-        run_with_plan(ExecutionPlan<Client>{first}, [](Client&) -> int { throw planb::Defect("a bug"); }, options),
-        planb::Defect);
+    CHECK_THROWS_AS(run_with_plan(
+                        ExecutionPlan<Client>{first}, [](Client&) -> int { throw planb::Defect("a bug"); }, options),
+                    planb::Defect);
   }
 }
 
@@ -238,7 +241,8 @@ TEST_CASE("a stop in the handler of a success comes too late", "[stop][field-11]
   const auto stops = [&](const Event& event) {
     if (event.get_if<AttemptSuccess>() != nullptr) s.stop.request_stop();
   };
-  CHECK(run_with_plan(s.plan(), [](Client& client) { return client.id; }, s.options(stops)) == 1);
+  CHECK(run_with_plan(
+            s.plan(), [](Client& client) { return client.id; }, s.options(stops)) == 1);
 }
 
 TEST_CASE("a stop in a wait ends it at once", "[stop][field-11]") {
@@ -258,7 +262,9 @@ TEST_CASE("a stop in a predicate, a classifier, a schedule or a guard", "[stop]"
   Scene s;
   planb::Step<Client> first = s.step(1);
   planb::Step<Client> second = s.step(2);
-  SECTION("predicate") { first.retry_while = [&](const Cause&) { return s.stop.request_stop(); }; }
+  SECTION("predicate") {
+    first.retry_while = [&](const Cause&) { return s.stop.request_stop(); };
+  }
   SECTION("classifier") {
     first.classify = [&](const Cause&) { return s.stop.request_stop(), planb::Verdict(); };
   }
@@ -350,12 +356,13 @@ TEST_CASE("a stop is told to no gate", "[stop][field-12]") {
   first.gate = gate;
   const ExecutionPlan<Client> plan{first};
   SECTION("inside an attempt") {
-    CHECK_THROWS_AS(run_with_plan(plan,
-                                  [&](Client&) {
-                                    s.stop.request_stop();
-                                    throw Fault{1};
-                                  },
-                                  s.options()),
+    CHECK_THROWS_AS(run_with_plan(
+                        plan,
+                        [&](Client&) {
+                          s.stop.request_stop();
+                          throw Fault{1};
+                        },
+                        s.options()),
                     planb::PlanInterrupted);
   }
   SECTION("in the handler of a start") {
@@ -365,11 +372,13 @@ TEST_CASE("a stop is told to no gate", "[stop][field-12]") {
   CHECK(gate->told == "d");
 }
 
-// --- Attempt::stop_token() ---------------------------------------------------------------------------------------------
+// --- Attempt::stop_token()
+// ---------------------------------------------------------------------------------------------
 
 TEST_CASE("an attempt's token is the caller's where the attempt's time has no limit", "[stop]") {
   Scene s;
-  run_with_plan(s.plan(), [&](Client&, const Attempt& a) { CHECK(a.stop_token() == s.stop.get_token()); }, s.options());
+  run_with_plan(
+      s.plan(), [&](Client&, const Attempt& a) { CHECK(a.stop_token() == s.stop.get_token()); }, s.options());
 }
 
 TEST_CASE("an attempt's token fires at the attempt's deadline", "[stop][field-15]") {
@@ -422,6 +431,7 @@ TEST_CASE("nothing stays registered when an attempt is over", "[stop][field-11]"
   Scene s;
   planb::Step<Client> first = s.step(1);
   first.timeout = 10s;
+  first.schedule = planb::spaced(1h);  // the deadline of an attempt passes while the next one is waited for
   std::vector<planb::StopToken> kept;
   std::vector<std::string> called;
   struct OnStop {
@@ -429,14 +439,15 @@ TEST_CASE("nothing stays registered when an attempt is over", "[stop][field-11]"
     void operator()() const { called->emplace_back("called"); }
   };
   const auto fn = [&](Client&, const Attempt& a) {
+    for (const planb::StopToken& token : kept) CHECK_FALSE(token == a.stop_token());
     kept.push_back(a.stop_token());
     const std::stop_callback<OnStop> on_stop(a.stop_token(), OnStop{&called});
     if (a.attempt == 3) return a.attempt;
     throw Fault{1};
   };
   CHECK(run_with_plan(ExecutionPlan<Client>{first}, fn, s.options()) == 3);
-  s.clock.advance(1h);      // past all deadlines
-  s.stop.request_stop();    // and the caller stops, too late
+  s.clock.advance(1h);    // past all deadlines
+  s.stop.request_stop();  // and the caller stops, too late
   CHECK(kept.size() == 3);
   for (const planb::StopToken& token : kept) CHECK_FALSE(token.stop_requested());
   CHECK(called.empty());

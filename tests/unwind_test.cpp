@@ -40,9 +40,7 @@ namespace {
 using Journal = std::vector<std::string>;
 
 struct Leaving {  // says on the way out that the stack was unwound, and with which metadata outside
-  ~Leaving() {
-    journal->push_back(planb::CurrentMetadata::get() == planb::Metadata{} ? "left" : "left with metadata");
-  }
+  ~Leaving() { journal->push_back(planb::CurrentMetadata::get() == planb::Metadata{} ? "left" : "left with metadata"); }
   Journal* journal;
 };
 
@@ -90,15 +88,15 @@ Journal on_thread(const std::function<void(Journal&)>& body) {
 }
 
 std::string brief(const Event& event) {
-  return event.visit(planb::overloaded{
-      [](const AttemptStart& e) { return "start " + std::to_string(e.attempt); },
-      [](const AttemptFailure& e) {
-        return "failure " + std::to_string(e.attempt) +
-               (e.cause.kind() == CauseKind::interrupted ? " interrupted" : "") + ", " +
-               (e.next.kind == planb::NextMove::end ? planb::to_string(e.next.run_end) : "goes on");
-      },
-      [](const AttemptSuccess& e) { return "success " + std::to_string(e.attempt); },
-      [](const StepSkipped& e) { return "skipped " + std::to_string(e.step_index); }});
+  return event.visit(
+      planb::overloaded{[](const AttemptStart& e) { return "start " + std::to_string(e.attempt); },
+                        [](const AttemptFailure& e) {
+                          return "failure " + std::to_string(e.attempt) +
+                                 (e.cause.kind() == CauseKind::interrupted ? " interrupted" : "") + ", " +
+                                 (e.next.kind == planb::NextMove::end ? planb::to_string(e.next.run_end) : "goes on");
+                        },
+                        [](const AttemptSuccess& e) { return "success " + std::to_string(e.attempt); },
+                        [](const StepSkipped& e) { return "skipped " + std::to_string(e.step_index); }});
 }
 
 auto recording(Journal& journal) {
@@ -157,16 +155,15 @@ TEST_CASE("a thread goes away inside the callable", "[unwind]") {
     CHECK(on_thread([&](Journal& j) {
             const ExecutionPlan<Client> plan{step(j), step(j)};
             int calls = 0;
-            run_with_plan(
-                plan,
-                [&](Client&) {
-                  if (++calls == 1) throw std::runtime_error("down");
-                  leave(way);
-                },
-                {.on_event = recording(j)});
-          }) == ended({"start 1", "closed", "failure 1, goes on", "start 2", "closed",
-                       "failure 2 interrupted, interrupted"},
-                      way));
+            run_with_plan(plan,
+                          [&](Client&) {
+                            if (++calls == 1) throw std::runtime_error("down");
+                            leave(way);
+                          },
+                          {.on_event = recording(j)});
+          }) ==
+          ended({"start 1", "closed", "failure 1, goes on", "start 2", "closed", "failure 2 interrupted, interrupted"},
+                way));
   }
 }
 
@@ -187,23 +184,22 @@ TEST_CASE("a thread goes away inside a handler", "[unwind]") {
       planb::Step<Client> failing = step(j);
       failing.attempts = 1;
       const ExecutionPlan<Client> plan{guarded, failing, step(j)};
-      run_with_plan(
-          plan,
-          [&](Client&, const planb::Attempt& a) {
-            if (a.step_index == 1) throw std::runtime_error("down");
-          },
-          {.on_event = [&](const Event& event) {
-            j.push_back(brief(event));
-            if (j.back() == where) leave(way);
-          }});
+      run_with_plan(plan,
+                    [&](Client&, const planb::Attempt& a) {
+                      if (a.step_index == 1) throw std::runtime_error("down");
+                    },
+                    {.on_event = [&](const Event& event) {
+                      j.push_back(brief(event));
+                      if (j.back() == where) leave(way);
+                    }});
     });
   };
   CHECK(run("skipped 0") == ended({"skipped 0"}, way));
   CHECK(run("start 1") == ended({"skipped 0", "start 1", "failure 1 interrupted, interrupted"}, way));
   CHECK(run("failure 1, goes on") == ended({"skipped 0", "start 1", "closed", "failure 1, goes on"}, way));
-  CHECK(run("start 2") == ended({"skipped 0", "start 1", "closed", "failure 1, goes on", "start 2",
-                                 "failure 2 interrupted, interrupted"},
-                                way));
+  CHECK(run("start 2") ==
+        ended({"skipped 0", "start 1", "closed", "failure 1, goes on", "start 2", "failure 2 interrupted, interrupted"},
+              way));
   CHECK(run("success 2") ==
         ended({"skipped 0", "start 1", "closed", "failure 1, goes on", "start 2", "closed", "success 2"}, way));
 }
@@ -223,9 +219,8 @@ TEST_CASE("a thread goes away inside a rule of the plan", "[unwind]") {
   const Journal expected = ended({"start 1", "closed", "failure 1, interrupted"}, way);
   CHECK(run([&](auto& first, auto&) { first.retry_while = [&](const Cause&) -> bool { leave(way); }; }) == expected);
   CHECK(run([&](auto& first, auto&) { first.retry_while = [&](const Fault&) -> bool { leave(way); }; }) == expected);
-  CHECK(run([&](auto& first, auto&) {
-          first.classify = [&](const Cause&) -> planb::Verdict { leave(way); };
-        }) == expected);
+  CHECK(run([&](auto& first, auto&) { first.classify = [&](const Cause&) -> planb::Verdict { leave(way); }; }) ==
+        expected);
   CHECK(run([&](auto& first, auto&) {
           first.schedule = planb::Schedule::from(
               "own", [&](const planb::ScheduleInput&) -> std::optional<planb::Duration> { leave(way); });
@@ -240,9 +235,9 @@ TEST_CASE("a thread goes away inside an acceptance check", "[unwind]") {
   const auto way = GENERATE(Way::exit, Way::cancel);
   CHECK(on_thread([&](Journal& j) {
           const ExecutionPlan<Client> plan{step(j), step(j)};
-          const int value = run_with_plan(
-              plan, planb::accepting([](Client&) { return 1; }, [&](int) -> bool { leave(way); }),
-              {.on_event = recording(j)});
+          const int value =
+              run_with_plan(plan, planb::accepting([](Client&) { return 1; }, [&](int) -> bool { leave(way); }),
+                            {.on_event = recording(j)});
           j.push_back(std::to_string(value));
         }) == ended({"start 1", "closed", "failure 1 interrupted, interrupted"}, way));
 }
@@ -327,10 +322,7 @@ TEST_CASE("nested runs are unwound one after the other", "[unwind]") {
             return [&j, mark](const Event& event) { j.push_back(mark + brief(event)); };
           };
           run_with_plan(
-              plan,
-              [&](Client&) {
-                run_with_plan(plan, [&](Client&) { leave(way); }, {.on_event = marked("inner ")});
-              },
+              plan, [&](Client&) { run_with_plan(plan, [&](Client&) { leave(way); }, {.on_event = marked("inner ")}); },
               {.on_event = marked("outer ")});
         }) == ended({"outer start 1", "inner start 1", "closed", "inner failure 1 interrupted, interrupted", "closed",
                      "outer failure 1 interrupted, interrupted"},

@@ -121,9 +121,8 @@ TEST_CASE("a success without options allocates nothing", "[allocation]") {
   CHECK(allocations_of([&] { run_with_plan(plan, [&](Client& c) { sum += c.id; }); }) == 0);
   CHECK(allocations_of([&] { sum += *run_with_plan(plan, answers_at(1)); }) == 0);
   CHECK(allocations_of([&] { sum += planb::retry({.attempts = 3}, [] { return 1; }); }) == 0);
-  CHECK(allocations_of([&] {
-          sum += run_with_plan(plan, planb::accepting(answer, [](int id) { return id == 1; }));
-        }) == 0);
+  CHECK(allocations_of([&] { sum += run_with_plan(plan, planb::accepting(answer, [](int id) { return id == 1; })); }) ==
+        0);
   CHECK(sum == 10);
 }
 
@@ -205,7 +204,10 @@ TEST_CASE("returned failures allocate nothing where predicates, options and hand
       {.name = "two",
        .provide = Client{2},
        .attempts = 2,
-       .classify = [&](const planb::Cause& c) { return ++seen, planb::Verdict{planb::Action::retry, !c.status()}; }},
+       .classify =
+           [&](const planb::Cause& c) {
+             return ++seen, planb::Verdict{planb::Action::retry, !c.status()};
+           }},
       {.name = "three", .provide = Client{3}, .enter_when = [](const Error&) { return true; }},
       {.name = "four", .provide = Client{4}}};
   bool good = true;

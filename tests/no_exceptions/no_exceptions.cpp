@@ -1,4 +1,5 @@
-// planb without exceptions and RTTI: plans over callables that return their errors. Built with -fno-exceptions -fno-rtti.
+// planb without exceptions and RTTI: plans over callables that return their errors. Built with -fno-exceptions
+// -fno-rtti.
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
@@ -29,8 +30,8 @@ using namespace std::chrono_literals;
 using planb::Cause;
 using planb::CauseKind;
 using planb::ExecutionPlan;
-using planb::RunEnd;
 using planb::run_with_plan;
+using planb::RunEnd;
 using planb::try_run_with_plan;
 using results::Fault;
 
@@ -103,9 +104,12 @@ void ends_of_a_run() {
   EXPECT(run_with_plan(plan, slow, {.budget = 1s, .clock = &clock}).error().end == RunEnd::deadline);
 
   const ExecutionPlan<Client> aborting{
-      {.name = "one", .provide = Client{1}, .classify = [](const ApiError& e) {
-         return planb::Verdict{e.status == 501 ? planb::Action::abort : planb::Action::retry};
-       }},
+      {.name = "one",
+       .provide = Client{1},
+       .classify =
+           [](const ApiError& e) {
+             return planb::Verdict{e.status == 501 ? planb::Action::abort : planb::Action::retry};
+           }},
       {.name = "two", .provide = Client{2}}};
   EXPECT(run_with_plan(aborting, answers_at(2)).error().end == RunEnd::aborted);
 
@@ -223,8 +227,8 @@ void the_test_kit() {
   using planb::testing::Behaviour;
   const planb::testing::FakeProvider fake("fake", {Behaviour::status(503), Behaviour::value("text")});
   const ExecutionPlan<planb::testing::FakeProvider> plan{{.name = "fake", .provide = fake, .attempts = 2}};
-  const auto result = try_run_with_plan(
-      plan, [](planb::testing::FakeProvider& p) -> results::Outcome<std::string, ApiError> {
+  const auto result =
+      try_run_with_plan(plan, [](planb::testing::FakeProvider& p) -> results::Outcome<std::string, ApiError> {
         planb::testing::FakeProvider::Reply reply = p.reply("hello");
         if (!reply.value) return ApiError(reply.status, reply.message);
         return *reply.value;

@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 using planb::Duration;
 using planb::ExecutionPlan;
 using planb::SteadyClock;
-using planb::Timer;
 using planb::TimePoint;
+using planb::Timer;
 
 namespace {
 
@@ -93,14 +93,14 @@ TEST_CASE("a stop from another thread ends a wait at once", "[realtime][field-11
   });
   int calls = 0;
   const Duration time = taken([&] {
-    CHECK_THROWS_AS(planb::retry({.attempts = 2, .schedule = planb::spaced(never)},
-                                 [&] {
-                                   ++calls;
-                                   throw std::runtime_error("down");
-                                 },
-                                 {.on_event = [&](const planb::AttemptFailure&) { failed.raise(); },
-                                  .stop = stop.get_token()}),
-                    planb::PlanInterrupted);
+    CHECK_THROWS_AS(
+        planb::retry({.attempts = 2, .schedule = planb::spaced(never)},
+                     [&] {
+                       ++calls;
+                       throw std::runtime_error("down");
+                     },
+                     {.on_event = [&](const planb::AttemptFailure&) { failed.raise(); }, .stop = stop.get_token()}),
+        planb::PlanInterrupted);
   });
   stopper.join();
   CHECK(calls == 1);
@@ -129,9 +129,8 @@ TEST_CASE("an attempt's token fires at its step's timeout, on the real clock", "
     throw std::runtime_error("gave up");
   };
   const Duration time = taken([&] {
-    CHECK(planb::run_with_plan(plan, fn, {.on_event = [&](const planb::AttemptFailure& f) {
-                                            kind = f.cause.kind();
-                                          }}) == 2);
+    CHECK(planb::run_with_plan(plan, fn,
+                               {.on_event = [&](const planb::AttemptFailure& f) { kind = f.cause.kind(); }}) == 2);
   });
   CHECK(kind == planb::CauseKind::timeout);
   CHECK(time >= 20ms);

@@ -4,7 +4,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/error_traits.hpp>
 
-#include <cstdlib>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <new>
@@ -101,7 +101,7 @@ template <class E>
 }
 #endif
 
-// What original style throws, and exhaustion nests, for a returned error that cannot be copied.
+// What original style throws, and exhaustion nests, for a returned error that cannot be copied or thrown.
 class PLANB_VISIBLE UncopyableError : public std::exception {
  public:
   explicit UncopyableError(std::string text) : text_(std::move(text)) {}
@@ -155,7 +155,8 @@ inline constexpr ErrorOps error_ops{
     [](const void* error) { return detail::read_message(*static_cast<const E*>(error)); },
     []([[maybe_unused]] const void* error) {
 #if PLANB_HAS_EXCEPTIONS
-      if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
+      // The runtime does not align what is thrown beyond the usual.
+      if constexpr (is_held<E> && std::is_copy_constructible_v<E> && alignof(E) <= alignof(std::max_align_t)) {
         throw E(*static_cast<const E*>(error));
       } else {
         throw UncopyableError(detail::read_message(*static_cast<const E*>(error)));

@@ -20,7 +20,7 @@ decltype(auto) invoke_member(M C::*member, Arg& object, Args&&... args) {
   } else if constexpr (std::is_function_v<M>) {
     return (object.*member)(std::forward<Args>(args)...);
   } else {
-    return (object.*member);
+    return std::remove_cv_t<M>(object.*member);  // a reference would outlive an attempt's context
   }
 }
 

@@ -29,6 +29,7 @@ class VirtualClock final : public Clock {
   [[nodiscard]] Duration elapsed() const { return now().time_since_epoch(); }
 
   void advance(Duration by) {
+    if (by <= Duration::zero()) return;
     std::unique_lock lock(state_->mutex);
     pass(detail::add(state_->now, by), {}, lock);
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../results.hpp"
-#include "check.hpp"
+#include "../no_exceptions/check.hpp"
 
 #if !PLANB_HAS_EXCEPTIONS || PLANB_HAS_RTTI
 #error "build this with exceptions and -fno-rtti"
