@@ -277,6 +277,17 @@ TEST_CASE("a result that is only a reference cannot be made: the end's own type 
 }
 #endif
 
+TEST_CASE("a returned error that cannot be copied is nested by its text", "[failure]") {
+  struct Sealed {
+    std::unique_ptr<int> key = std::make_unique<int>(1);
+    std::string message = "sealed";
+  };
+  const auto fn = [](Client&) -> results::Outcome<int, Sealed> { return Sealed(); };
+  const auto result = try_run_with_plan(two_steps(), fn);
+  CHECK(outcome([&] { static_cast<void>(result.value()); }) == "throws PlanExhausted nesting sealed");
+  CHECK(result.report().last_cause()->get_if<Sealed>() != nullptr);
+}
+
 TEST_CASE("a refused value is no error of the callable's", "[failure][field-54]") {
   const auto no = [](const auto&) { return false; };
   SECTION("of a callable that returns a value") {

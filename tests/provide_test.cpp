@@ -192,7 +192,7 @@ TEST_CASE("a generic factory takes what it is given", "[provide]") {
 
 TEST_CASE("something that converts to the context is a ready value", "[provide]") {
   CHECK(provided<std::string>("a literal") == "a literal");
-  CHECK(provided<std::string_view>(std::string("a string")) == "a string");
+  CHECK(read<std::string_view>(std::string("a string"), [](auto view) { return std::string(view); }) == "a string");
   CHECK(provided<double>(2) == 2.0);
   CHECK(provided<std::shared_ptr<Client>>(std::make_shared<SpecialClient>("derived"))->name == "derived");
   CHECK(provided<std::optional<std::string>>("in an optional") == "in an optional");
