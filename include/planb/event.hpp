@@ -283,13 +283,17 @@ class EventHandler {
     mutable F handler;  // a handler may be a mutable lambda
 
     void operator()(const Event& event) const {
-      event.visit([&](const auto& e) {
-        if constexpr (std::is_invocable_v<F&, decltype(e)>) {
-          static_cast<void>(handler(e));
-        } else if constexpr (std::is_invocable_v<F&, const Event&>) {
-          static_cast<void>(handler(event));
-        }
-      });
+      event.visit([&](const auto& e) { call(e, event); });
+    }
+
+    // Not inside the lambda: there, Clang would look at the call with an Event for a handler that takes none.
+    template <class E>
+    void call(const E& e, const Event& event) const {
+      if constexpr (std::is_invocable_v<F&, const E&>) {
+        static_cast<void>(handler(e));
+      } else if constexpr (std::is_invocable_v<F&, const Event&>) {
+        static_cast<void>(handler(event));
+      }
     }
   };
 

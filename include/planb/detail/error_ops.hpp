@@ -131,6 +131,13 @@ struct ErrorOps {
 template <class E>
 constexpr bool is_held = std::is_destructible_v<E> && std::is_move_constructible_v<E>;
 
+// The object is an E and nothing derived from it: the qualified call says so to compilers that warn of a destructor
+// which is not virtual.
+template <class E>
+void end_life([[maybe_unused]] E& error) noexcept {
+  if constexpr (std::is_class_v<E> || std::is_union_v<E>) error.E::~E();
+}
+
 template <class E>
 inline constexpr ErrorOps error_ops{
     type_id<E>(),
@@ -143,11 +150,11 @@ inline constexpr ErrorOps error_ops{
     [](void* from, void* to) noexcept {
       if constexpr (is_held<E> && std::is_nothrow_move_constructible_v<E>) {
         ::new (to) E(std::move(*static_cast<E*>(from)));
-        std::destroy_at(static_cast<E*>(from));
+        detail::end_life(*static_cast<E*>(from));
       }
     },
     [](void* error) noexcept {
-      if constexpr (is_held<E>) std::destroy_at(static_cast<E*>(error));
+      if constexpr (is_held<E>) detail::end_life(*static_cast<E*>(error));
     },
     [](const void* error) { return detail::read_status(*static_cast<const E*>(error)); },
     [](const void* error) { return detail::read_code(*static_cast<const E*>(error)); },
