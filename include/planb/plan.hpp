@@ -78,7 +78,6 @@ class ExecutionPlan {
   // The same plan with its factories' Env bound, ready to run. An lvalue is referred to and must outlive the plan and
   // its copies; an rvalue is moved into the plan. Factories of runs on several threads share it.
   template <class E>
-    requires(!std::is_void_v<Env> && std::is_convertible_v<std::remove_reference_t<E>*, Env*>)
   [[nodiscard]] ExecutionPlan<Ctx> capture_requirements(E&& env) const;
 
  private:
@@ -185,8 +184,10 @@ void ExecutionPlan<Ctx, Env>::store(std::vector<step_type> steps) {
 
 template <class Ctx, class Env>
 template <class E>
-  requires(!std::is_void_v<Env> && std::is_convertible_v<std::remove_reference_t<E>*, Env*>)
 ExecutionPlan<Ctx> ExecutionPlan<Ctx, Env>::capture_requirements(E&& env) const {
+  static_assert(!std::is_void_v<Env>, "planb: this plan has no Env to be captured; run it as it is");
+  static_assert(std::is_convertible_v<std::remove_reference_t<E>*, Env*>,
+                "planb: capture_requirements() takes the plan's Env, or what derives from it, and not as const");
   std::shared_ptr<Env> owner;
   Env* bound = nullptr;
   if constexpr (std::is_lvalue_reference_v<E>) {
@@ -215,8 +216,9 @@ ExecutionPlan<Ctx> ExecutionPlan<Ctx, Env>::capture_requirements(E&& env) const 
 
 // The steps of all plans, in order.
 template <class Ctx, class Env, class... More>
-  requires(std::is_same_v<ExecutionPlan<Ctx, Env>, More> && ...)
 [[nodiscard]] ExecutionPlan<Ctx, Env> merge(const ExecutionPlan<Ctx, Env>& first, const More&... more) {
+  static_assert((std::is_same_v<ExecutionPlan<Ctx, Env>, More> && ...),
+                "planb: merge() joins plans of the same Ctx and Env");
   std::vector<Step<Ctx, Env>> steps = first.steps();
   (steps.insert(steps.end(), more.steps().begin(), more.steps().end()), ...);
   return ExecutionPlan<Ctx, Env>(std::move(steps));

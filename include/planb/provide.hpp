@@ -226,7 +226,11 @@ class Provide {
     } else if constexpr (detail::MakesContext<const Target&, Ctx>) {
       return ready(std::forward<F>(f));
     } else {
-      static_assert(detail::MakesContext<const Target&, Ctx>,
+      static_assert(!std::is_lvalue_reference_v<Ctx>,
+                    "planb: a context that is a reference must refer to something that outlives the attempt: "
+                    "`provide` is an lvalue, a std::ref, or a factory (called through const, so not `mutable`) that "
+                    "returns one of these or an expected-like of a std::ref");
+      static_assert(std::is_lvalue_reference_v<Ctx> || detail::MakesContext<const Target&, Ctx>,
                     "planb: `provide` must be a Ctx, or a factory (called through const, so not `mutable`) that "
                     "returns a Ctx or an expected-like of it and takes nothing or `const planb::Attempt&`, or with an "
                     "Env `Env&` or `Env&, const planb::Attempt&`");

@@ -172,7 +172,11 @@ inline constexpr ErrorOps error_ops{
     },
     []([[maybe_unused]] Thrown& thrown) -> const void* {
 #if PLANB_HAS_EXCEPTIONS && PLANB_STABLE_EXCEPTIONS
-      return detail::find_thrown<E>(thrown);
+      if constexpr (std::is_pointer_v<E>) {
+        return nullptr;  // a handler gets a copy of a thrown pointer: there is no address to keep
+      } else {
+        return detail::find_thrown<E>(thrown);
+      }
 #elif PLANB_HAS_EXCEPTIONS
       if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
         if (detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
