@@ -5,6 +5,7 @@
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -21,6 +22,11 @@ class AttemptStop {
       : forward_(callers, Request{source_}), timer_(clock.call_at(deadline, Request{source_})) {}
 
   [[nodiscard]] StopToken token() const noexcept { return source_.get_token(); }
+
+  // Once fired, it stays fired.
+  void move_to(Clock& clock, TimePoint deadline) {
+    if (!timer_.move_to(deadline)) timer_ = clock.call_at(deadline, Request{source_});
+  }
 
  private:
   struct Request {
@@ -39,8 +45,9 @@ inline constexpr TimePoint no_deadline = (TimePoint::max)();
 
 // What the engine knows of the attempt that is running. `stop` and `previous` are the run's.
 struct AttemptSite {
-  Clock* clock = nullptr;  // where a deadline is set
+  Clock* clock = nullptr;  // where the attempt's time is limited
   TimePoint deadline = no_deadline;
+  std::size_t delivered = 0;  // in all attempts of the run
   const StopToken* stop = nullptr;
   const Cause* previous = nullptr;
 #if PLANB_HAS_STOP_TOKEN
@@ -63,6 +70,7 @@ class Attempt {
   [[nodiscard]] const Cause* previous() const noexcept { return site_ != nullptr ? site_->previous : nullptr; }
 
   // When the attempt's time is up: the smaller of Step::timeout and what the budget leaves to the step. None: no limit.
+  // In a stream it moves with each element, since there Step::timeout bounds the source's silence.
   [[nodiscard]] std::optional<TimePoint> deadline() const noexcept {
     if (site_ == nullptr || site_->deadline == detail::no_deadline) return std::nullopt;
     return site_->deadline;
@@ -77,12 +85,16 @@ class Attempt {
     return left > Duration::zero() ? left : Duration::zero();
   }
 
+  // Of a stream: how many elements the consumer has already, from this attempt and those before it. A provider that can
+  // resume starts from there.
+  [[nodiscard]] std::size_t delivered() const noexcept { return site_ != nullptr ? site_->delivered : 0; }
+
   // Fires when the caller stops the run, or when the attempt's time is up. Its callbacks may run on the clock's timer
   // thread, and hold up every other timer while they do: they must be quick.
   [[nodiscard]] StopToken stop_token() const {
     if (site_ == nullptr) return {};
 #if PLANB_HAS_STOP_TOKEN
-    if (site_->deadline != detail::no_deadline) {
+    if (site_->clock != nullptr) {
       if (site_->own_stop == nullptr) {
         const StopToken none;
         site_->own_stop = std::make_unique<detail::AttemptStop>(site_->stop != nullptr ? *site_->stop : none,

@@ -44,6 +44,7 @@ enum class LeaveReason : unsigned char {
   wait_too_long,   // longer than max_wait, or a wait hint above a minute without one
   out_of_time,     // the wait would not end within the time left to the step
   gate_closed,     // the step's gate refuses further attempts
+  partial_output,  // of a stream: StreamOptions::partial allows no further attempt after output
 };
 
 // What follows a failed attempt, as the failed step decided it. Entering the next step, or a stop, may still change it.
@@ -175,6 +176,7 @@ overloaded(Fs...) -> overloaded<Fs...>;
     case LeaveReason::wait_too_long: return "wait too long";
     case LeaveReason::out_of_time: return "out of time";
     case LeaveReason::gate_closed: return "gate closed";
+    case LeaveReason::partial_output: return "after partial output";
   }
   return "unknown";
 }
@@ -215,7 +217,10 @@ template <class E>
       line += ", next step";
       if (event.next.reason > LeaveReason::attempts_spent) line += std::string(": ") + to_string(event.next.reason);
       break;
-    case NextMove::end: line += std::string(", end: ") + to_string(event.next.run_end); break;
+    case NextMove::end:
+      line += std::string(", end: ") + to_string(event.next.run_end);
+      if (event.next.reason == LeaveReason::partial_output) line += std::string(" ") + to_string(event.next.reason);
+      break;
   }
   return line;
 }

@@ -10,6 +10,7 @@
 #include <planb/plan.hpp>
 #include <planb/report.hpp>
 #include <planb/run_options.hpp>
+#include <planb/stream_options.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -58,8 +59,10 @@ class ContextSlot {
 template <class Ctx>
 class PlanRun {
  public:
-  explicit PlanRun(const ExecutionPlan<Ctx>& plan, const RunOptions& options = {})
-      : plan_(plan), options_(options), engine_(detail::PlanAccess::storage(plan_).view(), options_) {}
+  // `partial` says what may follow a failed attempt of a streamed run, after deliver().
+  explicit PlanRun(const ExecutionPlan<Ctx>& plan, const RunOptions& options = {},
+                   PartialStream partial = PartialStream::allow)
+      : plan_(plan), options_(options), engine_(detail::PlanAccess::storage(plan_).view(), options_, partial) {}
 
   // A requested stop is noticed here: no further attempt, and no waiting.
   RunPhase next() { return engine_.next(); }
@@ -96,6 +99,18 @@ class PlanRun {
   // `verdict`, where given, stands before the step's classifier.
   void fail(Cause cause, std::optional<Verdict> verdict = std::nullopt) {
     engine_.fail(std::move(cause), verdict);
+  }
+
+  // Of a streamed run: deliver() when the attempt's source has given an element, before the consumer gets it; resume()
+  // when the consumer has had it, before the source goes on: a Step::timeout counts the source's time only. False from
+  // either: stop requested or out of budget; say fail(Cause::timed_out()), or fail() with an error of the source's.
+  [[nodiscard]] bool deliver() {
+    if (!engine_.attempting()) detail::Engine::misuse("deliver() was called without an attempt that is running");
+    return engine_.deliver();
+  }
+  [[nodiscard]] bool resume() {
+    if (!engine_.attempting()) detail::Engine::misuse("resume() was called without an attempt that is running");
+    return engine_.resume();
   }
 
   // Where CurrentMetadata should be set while the attempt runs: CurrentMetadata::Scope scope(run.metadata()).

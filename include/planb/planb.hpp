@@ -1,4 +1,4 @@
-// All of planb but the test kit (planb/testing.hpp).
+// All of planb but the test kit (planb/testing.hpp) and coroutines (planb/coro.hpp).
 #pragma once
 
 #include <planb/accepting.hpp>
@@ -8,6 +8,8 @@
 #include <planb/circuit_breaker.hpp>
 #include <planb/classify.hpp>
 #include <planb/clock.hpp>
+#include <planb/committing.hpp>
+#include <planb/emit.hpp>
 #include <planb/error_traits.hpp>
 #include <planb/event.hpp>
 #include <planb/gate.hpp>
@@ -16,6 +18,7 @@
 #include <planb/plan_error.hpp>
 #include <planb/plan_result.hpp>
 #include <planb/plan_run.hpp>
+#include <planb/plan_stream.hpp>
 #include <planb/report.hpp>
 #include <planb/result.hpp>
 #include <planb/retry_after.hpp>
@@ -23,4 +26,6 @@
 #include <planb/run_options.hpp>
 #include <planb/schedule.hpp>
 #include <planb/schedule_text.hpp>
+#include <planb/stream.hpp>
+#include <planb/stream_options.hpp>
 #include <planb/timer.hpp>

@@ -31,11 +31,12 @@ struct StepReport {
 struct RunReport {
   RunEnd end = RunEnd::succeeded;
   int attempts = 0;                  // in all steps together
-  std::optional<int> answered_step;  // the index in the plan of the step that answered
+  std::size_t delivered = 0;         // of a stream: how many elements the consumer got
+  std::optional<int> answered_step = std::nullopt;  // the index in the plan of the step that answered
   // A contiguous container with room for one step in place: a run that succeeds at once allocates nothing for it.
-  detail::InlineVector<StepReport, 1> steps;
-  std::optional<int> last_failed;  // the position in `steps` of the step that failed last
-  std::optional<Cause> rule_error;  // what a predicate, classifier, schedule or guard threw, where that ended the run
+  detail::InlineVector<StepReport, 1> steps = {};
+  std::optional<int> last_failed = std::nullopt;  // the position in `steps` of the step that failed last
+  std::optional<Cause> rule_error = std::nullopt;  // what a predicate, classifier, schedule or guard threw, where that ended the run
 
   // The name of the step that answered, or "step N" where it has none; empty where none answered.
   [[nodiscard]] std::string answered_by() const {
@@ -61,6 +62,7 @@ struct RunReport {
 
   // One entry for each step, of bounded length in all, such as
   //   plan exhausted: alpha: 2 attempts, last 503 service unavailable; beta: skipped, circuit open for 4.2 s
+  // A stream that failed after output says "plan exhausted after partial output (3 elements): ...".
   [[nodiscard]] std::string to_string() const;
 };
 
@@ -99,7 +101,12 @@ inline constexpr std::size_t report_limit = 2000;
 
 inline std::string RunReport::to_string() const {
   std::string text;
-  if (end != RunEnd::succeeded) text = std::string("plan ") + planb::to_string(end);
+  if (end != RunEnd::succeeded) {
+    text = std::string("plan ") + planb::to_string(end);
+    if (delivered != 0) {
+      text += " after partial output (" + std::to_string(delivered) + (delivered == 1 ? " element)" : " elements)");
+    }
+  }
   const char* separator = end == RunEnd::succeeded ? "" : ": ";
   std::size_t shown = 0;
   for (const StepReport& step : steps) {

@@ -3,10 +3,10 @@
 
 #include <planb/accepting.hpp>
 #include <planb/attempt.hpp>
+#include <planb/detail/call_with.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/drive.hpp>
 #include <planb/detail/engine.hpp>
-#include <planb/detail/invoke.hpp>
 #include <planb/plan.hpp>
 #include <planb/plan_error.hpp>
 #include <planb/plan_result.hpp>
@@ -23,22 +23,6 @@
 namespace planb::inline PLANB_ABI {
 
 namespace detail {
-
-// Calls fn(args..., attempt) where it takes that, else fn(args...); members of a context as well. Always an lvalue.
-template <class F, class... Args>
-concept CallableWith = std::is_invocable_v<F&, Args..., const Attempt&> || std::is_invocable_v<F&, Args...>;
-
-template <class F, class... Args>
-decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
-  if constexpr (std::is_invocable_v<F&, Args..., const Attempt&>) {
-    return detail::invoke_lvalue(fn, std::forward<Args>(args)..., attempt);
-  } else {
-    return detail::invoke_lvalue(fn, std::forward<Args>(args)...);
-  }
-}
-
-template <class F>
-using CallTarget = std::remove_reference_t<decltype(detail::call_target(std::declval<std::remove_reference_t<F>&>()))>;
 
 // A check on a value needs a value.
 template <class R>

@@ -24,10 +24,16 @@ class [[nodiscard]] Timer {
     Pending(const Pending&) = delete;
     Pending& operator=(const Pending&) = delete;
     virtual ~Pending() = default;
+
+    // False: cannot, or the call has begun.
+    virtual bool move_to(TimePoint) { return false; }
   };
 
   Timer() noexcept = default;
   explicit Timer(std::unique_ptr<Pending> pending) noexcept : pending_(std::move(pending)) {}
+
+  // Sets another time for the call. False: it has begun, or its clock cannot do that; then set another timer.
+  bool move_to(TimePoint due) { return pending_ != nullptr && pending_->move_to(due); }
 
  private:
   std::unique_ptr<Pending> pending_;
@@ -50,10 +56,7 @@ class TimerQueue {
       std::thread([this] { run(); }).detach();
       started_ = true;
     }
-    Entry* after = last_;  // later timers are mostly due later: look from the end
-    while (after != nullptr && after->due > due) after = after->before;
-    link(*entry, after);
-    if (first_ == entry.get()) wake_.notify_all();
+    place(*entry);
     return entry;
   }
 
@@ -61,6 +64,7 @@ class TimerQueue {
   struct Entry final : Timer::Pending {
     Entry(TimerQueue& q, TimePoint d, Function<void()> f) : queue(q), due(d), fn(std::move(f)) {}
     ~Entry() override { queue.cancel(*this); }
+    bool move_to(TimePoint to) override { return queue.move(*this, to); }
 
     TimerQueue& queue;
     TimePoint due;
@@ -71,6 +75,13 @@ class TimerQueue {
   };
 
   TimerQueue() = default;
+
+  void place(Entry& entry) noexcept {
+    Entry* after = last_;  // later timers are mostly due later: look from the end
+    while (after != nullptr && after->due > entry.due) after = after->before;
+    link(entry, after);
+    if (first_ == &entry) wake_.notify_all();
+  }
 
   void link(Entry& entry, Entry* after) noexcept {
     entry.before = after;
@@ -84,6 +95,15 @@ class TimerQueue {
     (entry.before != nullptr ? entry.before->behind : first_) = entry.behind;
     (entry.behind != nullptr ? entry.behind->before : last_) = entry.before;
     entry.queued = false;
+  }
+
+  bool move(Entry& entry, TimePoint due) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!entry.queued) return false;
+    unlink(entry);
+    entry.due = due;
+    place(entry);
+    return true;
   }
 
   void cancel(Entry& entry) noexcept {

@@ -250,6 +250,17 @@ struct Trying {
   return options;
 }
 
+// Waits until an attempt is to be made. False: the run is over.
+[[nodiscard]] PLANB_INLINE bool await_attempt(Engine& run) {
+  for (;;) {
+    switch (run.next()) {
+      case RunPhase::attempt: return true;
+      case RunPhase::wait: run.clock().sleep_until(run.due(), run.options().stop); break;
+      case RunPhase::over: return false;
+    }
+  }
+}
+
 // `body` makes the attempts:
 //   Result                                the callable's return type
 //   Room                                  for the context of one attempt
@@ -259,12 +270,7 @@ struct Trying {
 template <class Out, class Body>
 typename Out::type drive(Engine& run, Body& body) {
   using R = typename Body::Result;
-  for (;;) {
-    switch (run.next()) {
-      case RunPhase::over: return Out::failure(run);
-      case RunPhase::wait: run.clock().sleep_until(run.due(), run.options().stop); continue;
-      case RunPhase::attempt: break;
-    }
+  while (detail::await_attempt(run)) {
     FailureRoom failure;
     {
       SuccessTeller success(run);
@@ -292,6 +298,7 @@ typename Out::type drive(Engine& run, Body& body) {
     }
     failure.tell(run);
   }
+  return Out::failure(run);
 }
 
 // Tells it of a success where it wants to hear of one, when the attempt's scope is left with its value.

@@ -15,6 +15,7 @@
 #include <planb/report.hpp>
 #include <planb/run_options.hpp>
 #include <planb/schedule.hpp>
+#include <planb/stream_options.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -70,11 +71,12 @@ struct Pass {
 // The plan and the options are borrowed. One thread at a time.
 class Engine {
  public:
-  Engine(const PlanView& plan, const RunOptions& options)
+  Engine(const PlanView& plan, const RunOptions& options, PartialStream partial = PartialStream::allow)
       : plan_(plan),
         options_(options),
         quiet_(!options.on_event && !options.budget && !options.stop.stop_possible() &&
-               options.entry == StepEntry::immediate) {
+               options.entry == StepEntry::immediate),
+        partial_(partial) {
     if (options_.budget) {
       const TimePoint start = clock().now();
       budget_end_ = *options_.budget > Duration::zero() ? add(start, *options_.budget) : start;
@@ -118,6 +120,17 @@ class Engine {
 
   // The attempt was given up from outside: its thread or its owner goes away.
   void abandon();
+
+  // Of a stream: the source has given an element, and the consumer is to have it. False: it must not, since a stop was
+  // requested or the budget is gone. The attempt has failed then: fail(cut_short()), if it has no error of its own.
+  [[nodiscard]] bool deliver() {
+    if (watched_ && !watch(false)) return false;
+    ++site_.delivered;
+    return true;
+  }
+  // The consumer has had its element, and the source goes on. False: it must not, as above.
+  [[nodiscard]] bool resume() { return !watched_ || watch(true); }
+  [[nodiscard]] static Cause cut_short() noexcept { return Cause::timed_out(); }  // where it was a stop, fail() knows
 
   // The caller broke the protocol: a Defect.
   [[noreturn]] static void misuse(const char* what);
@@ -190,7 +203,9 @@ class Engine {
   void begin_quietly() {
     if (record_ == nullptr) record_ = &records_.emplace_back(step_);
     count_attempt();
+    site_.clock = nullptr;
     site_.deadline = no_deadline;
+    watched_ = false;
     site_.previous = last_cause();
     state_ = State::attempting;
   }
@@ -217,6 +232,17 @@ class Engine {
     record_ = nullptr;
     state_ = State::entering;
   }
+
+  [[nodiscard]] bool fallback_prevented() const noexcept {
+    return partial_ != PartialStream::allow && site_.delivered != 0;
+  }
+  // Where a step that was tried is left without another failure.
+  void leave_for_next_step() noexcept {
+    if (fallback_prevented()) return finish_without_steps();
+    go_to_next_step();
+  }
+
+  [[nodiscard]] bool watch(bool source_has_the_floor);
 
   [[nodiscard]] std::optional<Duration> ask_schedule(const Cause& cause, Now& now);
   [[nodiscard]] NextMove decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now);
@@ -256,12 +282,15 @@ class Engine {
   bool guarded_ = false;      // next_guarded was said: only steps whose enter_when accepts the cause
   bool guard_accepted_ = false;  // and one did
   bool lacked_time_ = false;  // the last decision was for lack of time
+  const PartialStream partial_ = PartialStream::allow;
+  bool watched_ = false;  // a stop, the budget or a timeout may end the attempt between two elements
   int step_ = 0;
   int attempt_ = 0;
   int failed_at_ = -1;  // the record of the last failure
   TimePoint due_;
   TimePoint started_;
   TimePoint budget_end_;
+  TimePoint attempt_end_;  // of the running attempt, whatever its timeout: the end of its share of the budget
   StepRecord* record_ = nullptr;  // of the step that is being tried
   const Cause* telling_ = nullptr;  // where the cause of *record_ is while handlers are told of it
   std::optional<Permit> permit_;
@@ -396,12 +425,13 @@ inline bool Engine::admit(Now& now) {
   }
   if (record_ == nullptr) {
     skip(SkipReason::gate_closed, now, admission.opens_at);
+    go_to_next_step();
   } else {
     record_->left = LeaveReason::gate_closed;
     record_->refuse(admission.opens_at, now());
     lacked_time_ = false;
+    leave_for_next_step();
   }
-  go_to_next_step();
   return false;
 }
 
@@ -415,10 +445,11 @@ inline bool Engine::start() {
     if (record_ != nullptr) {
       record_->left = LeaveReason::out_of_time;
       lacked_time_ = true;
+      leave_for_next_step();
     } else {
       skip(SkipReason::out_of_time, now);
+      go_to_next_step();
     }
-    go_to_next_step();
     return false;
   }
 #if PLANB_HAS_EXCEPTIONS
@@ -435,11 +466,17 @@ inline bool Engine::start() {
   if (record_ == nullptr) record_ = &records_.emplace_back(step_);
   count_attempt();
   const StepPolicy& step = policy();
-  site_.deadline = no_deadline;
-  if (step.timeout || options_.budget) {
+  site_.clock = nullptr;
+  site_.deadline = attempt_end_ = no_deadline;
+  if (options_.budget) {
     site_.clock = &clock();
-    site_.deadline = add(now(), (std::min)(step.timeout.value_or((Duration::max)()), left));
+    site_.deadline = attempt_end_ = add(now(), left);
   }
+  if (step.timeout) {
+    site_.clock = &clock();
+    site_.deadline = (std::min)(add(now(), *step.timeout), attempt_end_);
+  }
+  watched_ = site_.clock != nullptr || options_.stop.stop_possible();
   site_.stop = &options_.stop;
   site_.previous = last_cause();
   state_ = State::attempting;
@@ -556,6 +593,21 @@ inline void Engine::abandon() {
   finish(RunEnd::interrupted);
 }
 
+// Between two elements of a stream: a stop and the budget end the attempt, and the silence that a timeout bounds is the
+// source's alone.
+inline bool Engine::watch(bool source_has_the_floor) {
+  if (stopped()) return false;
+  Now now(*this);
+  if (out_of_budget(now)) return false;
+  if (const std::optional<Duration>& timeout = policy().timeout) {
+    site_.deadline = source_has_the_floor ? (std::min)(add(now(), *timeout), attempt_end_) : attempt_end_;
+#if PLANB_HAS_STOP_TOKEN
+    if (site_.own_stop != nullptr) site_.own_stop->move_to(clock(), site_.deadline);
+#endif
+  }
+  return true;
+}
+
 // The order of the questions is the contract's: the first that answers wins.
 PLANB_INLINE NextMove Engine::decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now) {
   const Cause& cause = record_->cause;
@@ -569,6 +621,9 @@ PLANB_INLINE NextMove Engine::decide(Verdict& verdict, std::optional<Verdict> ac
     verdict = *accepted;
   } else if (step.classify != nullptr) {
     verdict = (*step.classify)(cause);
+  }
+  if (partial_ == PartialStream::prevent_retry && site_.delivered != 0 && verdict.action != Action::abort) {
+    return {.kind = NextMove::end, .run_end = RunEnd::exhausted, .reason = LeaveReason::partial_output};
   }
   switch (verdict.action) {
     case Action::retry: break;
@@ -611,9 +666,11 @@ PLANB_INLINE NextMove Engine::decide(Verdict& verdict, std::optional<Verdict> ac
 inline NextMove Engine::leave(LeaveReason reason) noexcept {
   lacked_time_ = reason == LeaveReason::out_of_time;
   NextMove move{.kind = NextMove::next_step, .reason = reason};
-  if (step_ + 1 == plan_.size) {
+  const bool last = step_ + 1 == plan_.size;
+  if (last || fallback_prevented()) {
     move.kind = NextMove::end;
     move.run_end = lacked_time_ ? RunEnd::deadline : RunEnd::exhausted;
+    if (!last && !lacked_time_) move.reason = LeaveReason::partial_output;
   }
   return move;
 }
@@ -674,6 +731,7 @@ PLANB_COLD inline RunReport Engine::report() const {
   RunReport report;
   report.end = end();
   report.attempts = attempt_;
+  report.delivered = site_.delivered;
   if (report.end == RunEnd::succeeded) report.answered_step = step_;
   if (failed_at_ >= 0) report.last_failed = failed_at_;
   report.rule_error = rule_error_;

@@ -71,6 +71,7 @@ class VirtualClock final : public Clock {
     Entry(std::shared_ptr<State> s, TimePoint d, detail::Function<void()> f)
         : state(std::move(s)), due(d), fn(std::move(f)) {}
     ~Entry() override { state->cancel(*this); }
+    bool move_to(TimePoint to) override { return state->move(*this, to); }
 
     std::shared_ptr<State> state;
     TimePoint due;
@@ -99,6 +100,13 @@ class VirtualClock final : public Clock {
       lock.lock();
       running.pop_back();
       done.notify_all();
+    }
+
+    bool move(Entry& entry, TimePoint to) {
+      const std::lock_guard lock(mutex);
+      if (to <= now || std::find(entries.begin(), entries.end(), &entry) == entries.end()) return false;
+      entry.due = to;
+      return true;
     }
 
     void cancel(Entry& entry) {

@@ -1,0 +1,30 @@
+// How a user's callable is called: with its attempt, if it takes that.
+#pragma once
+
+#include <planb/accepting.hpp>
+#include <planb/attempt.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/invoke.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI::detail {
+
+// Calls fn(args..., attempt) where it takes that, else fn(args...); members of a context as well. Always an lvalue.
+template <class F, class... Args>
+concept CallableWith = std::is_invocable_v<F&, Args..., const Attempt&> || std::is_invocable_v<F&, Args...>;
+
+template <class F, class... Args>
+decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
+  if constexpr (std::is_invocable_v<F&, Args..., const Attempt&>) {
+    return detail::invoke_lvalue(fn, std::forward<Args>(args)..., attempt);
+  } else {
+    return detail::invoke_lvalue(fn, std::forward<Args>(args)...);
+  }
+}
+
+template <class F>
+using CallTarget = std::remove_reference_t<decltype(detail::call_target(std::declval<std::remove_reference_t<F>&>()))>;
+
+}  // namespace planb::inline PLANB_ABI::detail

@@ -1,0 +1,134 @@
+// stream_with_plan: drive a source of elements through a plan, pulled by the consumer or pushed to it.
+#pragma once
+
+#include <planb/attempt.hpp>
+#include <planb/committing.hpp>
+#include <planb/detail/call_with.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/drive_push.hpp>
+#include <planb/detail/engine.hpp>
+#include <planb/emit.hpp>
+#include <planb/plan.hpp>
+#include <planb/plan_stream.hpp>
+#include <planb/run.hpp>
+#include <planb/stream_options.hpp>
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI {
+
+namespace detail {
+
+template <class S>
+concept IsSink = !std::same_as<std::remove_cvref_t<S>, StreamOptions> && !std::same_as<std::remove_cvref_t<S>, RunOptions>;
+
+template <class F>
+using StreamTarget = std::remove_reference_t<decltype(detail::stream_target(std::declval<F&>()))>;
+
+// The attempts of a pushed stream.
+template <class Ctx, class F, class Sink>
+struct PushBody {
+  using Room = ContextRoom<Ctx>;
+  using Stream = PushStream<Sink, decltype(detail::commit_rule(std::declval<F&>()))>;
+  using Context = std::remove_reference_t<Ctx>;
+  using Result = decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
+                                            std::declval<Context&>(), std::declval<Emit<Stream>&>()));
+
+  const PlanStorage<Ctx, void>& plan;
+  F& fn;
+  Stream stream;
+
+  bool prepare(int step, Room& room, const Attempt& attempt, CauseRoom& failure) const {
+    return plan.steps[static_cast<std::size_t>(step)].provide(room, nullptr, attempt, failure);
+  }
+  Result invoke(Room& room, const Attempt& attempt) {
+    Emit<Stream> emit(stream);
+    return detail::call_with(detail::stream_target(fn), attempt, room.get(), emit);
+  }
+};
+
+template <class Ctx, class F, class Sink>
+concept PlanProducer =
+    CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&, Emit<typename PushBody<Ctx, F, Sink>::Stream>&>;
+
+template <class Ctx, class Env, class F, class Sink>
+decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink, const RunOptions& options,
+                    PartialStream partial) {
+  using Rule = decltype(detail::commit_rule(producer));
+  constexpr bool takes_emit =
+      CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&, Emit<PushStream<Sink, Rule>>&>;
+  static_assert(std::is_void_v<Env>,
+                "planb: this plan's factories need an Env: bind it first, with plan.capture_requirements(env)");
+  static_assert(takes_emit,
+                "planb: the producer of a stream must take the plan's context and `emit`, `fn(Ctx&, auto& emit)` or "
+                "`fn(Ctx&, auto& emit, const planb::Attempt&)`");
+  if constexpr (std::is_void_v<Env> && takes_emit) {
+    using Body = PushBody<Ctx, F, Sink>;
+    using Result = typename Body::Result;
+    static_assert(accepts_value<F, Result>, "planb: accepting() needs a callable that returns a value, not void");
+    static_assert(std::is_void_v<Result> || std::is_reference_v<Result> || std::is_move_constructible_v<Result>,
+                  "planb: what the producer of a stream returns must be movable");
+    const PlanStorage<Ctx, void>& storage = PlanAccess::storage(plan);
+    Engine run(storage.view(), options, partial);
+    Body body{storage, producer, {run, sink, detail::commit_rule(producer)}};
+    return detail::drive_push<PlanOutcome<Result>>(run, body);
+  }
+}
+
+template <class Ctx, class Env, class Source>
+[[nodiscard]] auto pull(const ExecutionPlan<Ctx, Env>& plan, Source&& source, const StreamOptions& options) {
+  using F = std::decay_t<Source>;
+  constexpr bool takes_context = CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&>;
+  static_assert(std::is_void_v<Env>,
+                "planb: this plan's factories need an Env: bind it first, with plan.capture_requirements(env)");
+  static_assert(takes_context,
+                "planb: the source of a stream must take the plan's context as an lvalue, `fn(Ctx&)` or "
+                "`fn(Ctx&, const planb::Attempt&)`; a producer that takes `emit` also needs a sink");
+  static_assert(!is_accepting<F>, "planb: accepting() looks at what a callable returns; look at the elements of a "
+                                  "source with committing(), or give an expected-like element with an error");
+  if constexpr (std::is_void_v<Env> && takes_context && !is_accepting<F>) {
+    using Made = decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
+                                            std::declval<std::remove_reference_t<Ctx>&>()));
+    static_assert(OpensRange<Made>,
+                  "planb: the source of a stream must return an input range, or an expected-like of one");
+    if constexpr (OpensRange<Made>) return PlanStream<Ctx, F>(plan, std::forward<Source>(source), options);
+  }
+}
+
+}  // namespace detail
+
+// Push form: for each attempt calls producer(ctx, emit), or producer(ctx, emit, attempt) where it takes a const
+// Attempt&, until one succeeds. emit(x) hands x to `sink`, which may return nothing, or a bool: whether it wants more.
+// Gives what the producer returns, and fails, as run_with_plan does.
+//
+// A sink that stops early ends the attempt as a success, whatever the producer does then: an error that it returns is
+// given back as it is, and what it throws is dropped where it would have returned nothing, and thrown otherwise. What a
+// sink throws ends the run and leaves unchanged; the attempt has then been interrupted. When a stop is requested or the
+// budget is gone, no further element reaches the sink.
+template <class Ctx, class Env, class F, detail::IsSink Sink>
+decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink) {
+  return detail::push(plan, producer, sink, detail::no_options(), PartialStream::allow);
+}
+
+template <class Ctx, class Env, class F, detail::IsSink Sink>
+decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink,
+                                const StreamOptions& options) {
+  const RunOptions own = detail::run_options(options);
+  return detail::push(plan, producer, sink, own, options.partial);
+}
+
+// Pull form: a range of the elements of `source(ctx)`, or `source(ctx, attempt)`, which returns an input range (a view, a
+// container, a generator) or an expected-like of one. The plan, the source and the options are copied; nothing runs
+// before begin(). See PlanStream.
+//
+// The context lives until its source's range has ended. An element that is an expected-like with an error is a failure
+// of the attempt. CurrentMetadata is set while the source runs, and not while the consumer does.
+template <class Ctx, class Env, class Source>
+[[nodiscard]] auto stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, Source&& source,
+                                    const StreamOptions& options = {}) {
+  return detail::pull(plan, std::forward<Source>(source), options);
+}
+
+}  // namespace planb::inline PLANB_ABI
