@@ -1,6 +1,7 @@
 // Runs the cases of the files named as arguments and compares what happens with what they expect: events with their
-// times, what the callable reads as metadata, how often each factory runs, and the outcome. The last line is
-// `N passed, N failed`. What cannot be read is a failure, never passed over.
+// times, what the callable reads as metadata or what the consumer of a stream receives, how often each factory runs, and
+// the outcome. Each case is run with errors that are thrown and with errors that are returned; a stream's in its push
+// form and in its pull form. The last line is `N passed, N failed`. What cannot be read is a failure, never passed over.
 //
 // A case is a block of lines, ended by a blank line:
 //
@@ -28,11 +29,13 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -219,7 +222,7 @@ class CaseReader {
       } else if (key == "prevent_fallback_on_partial_stream") {
         set_once(result_.prevent_fallback, read_bool(value), "prevent_fallback_on_partial_stream");
       } else if (key == "take") {
-        set_once(result_.take, read_number(value), "take");
+        set_once(result_.take, read_positive(value), "take");
       } else {
         throw Unreadable("unknown option " + quoted(key));
       }
@@ -329,18 +332,19 @@ struct ProviderFailure {
   int step_index = 0;
 };
 
-// The callable's result where it returns its errors.
+// The callable's result, or a stream's element, where errors are returned.
+template <class T>
 class Reply {
  public:
-  explicit Reply(std::string value) : value_(std::move(value)) {}
+  explicit Reply(T value) : value_(std::move(value)) {}
   explicit Reply(ProviderFailure failure) : failure_(failure) {}
 
   [[nodiscard]] bool has_value() const { return value_.has_value(); }
-  [[nodiscard]] const std::string& operator*() const { return *value_; }
+  [[nodiscard]] const T& operator*() const { return *value_; }
   [[nodiscard]] const ProviderFailure& error() const { return failure_; }
 
  private:
-  std::optional<std::string> value_;
+  std::optional<T> value_;
   ProviderFailure failure_;
 };
 
@@ -373,31 +377,61 @@ class CaseRun {
   explicit CaseRun(const Case& described) : case_(described), calls_(case_.steps.size()), builds_(case_.steps.size()) {}
 
   // Errors are thrown, or returned: to the plan they are the same.
-  Outcome run(bool thrown) {
-    const planb::ExecutionPlan<Provider> plan = make_plan();
+  Outcome run_plan(bool thrown) {
     const planb::RunOptions options{
         .on_event = recorder(), .clock = &clock_, .entry = case_.entry, .failure = planb::FailureStyle::original};
-    try {
+    return observe([&] {
+      const planb::ExecutionPlan<Provider> plan = make_plan();
       if (thrown) {
         outcome_.end = "ok " + planb::run_with_plan(
                                    plan, [this](const Provider& provider) { return call_throwing(provider); }, options);
       } else {
-        const Reply reply = planb::run_with_plan(
+        const Reply<std::string> reply = planb::run_with_plan(
             plan, [this](const Provider& provider) { return call(provider); }, options);
         outcome_.end = reply.has_value() ? "ok " + *reply : fail_text(reply.error());
       }
-    } catch (const ProviderFailure& failure) {
-      outcome_.end = fail_text(failure);
-    } catch (const planb::Defect&) {
-      outcome_.end = "defect";
-    } catch (const std::exception& error) {
-      outcome_.end = std::string("unexpected exception: ") + error.what();
-    }
-    outcome_.metadata = metadata_;
-    std::string builds;
-    for (const int count : builds_) builds += (builds.empty() ? "" : " ") + std::to_string(count);
-    outcome_.builds = builds;
-    return std::move(outcome_);
+    });
+  }
+
+  Outcome push_stream(bool thrown) {
+    return observe([&] {
+      const planb::ExecutionPlan<Provider> plan = make_plan();
+      const auto sink = [this](int item) { return receive(item); };
+      if (thrown) {
+        planb::stream_with_plan(
+            plan,
+            [this](const Provider& provider, auto& emit) {
+              if (const Reply<std::string> reply = push(provider, emit); !reply.has_value()) throw reply.error();
+            },
+            sink, stream_options());
+        outcome_.end = "ok";
+      } else {
+        const Reply<std::string> reply = planb::stream_with_plan(
+            plan, [this](const Provider& provider, auto& emit) { return push(provider, emit); }, sink,
+            stream_options());
+        outcome_.end = reply.has_value() ? "ok" : fail_text(reply.error());
+      }
+    });
+  }
+
+  Outcome pull_stream(bool thrown) {
+    return observe([&] {
+      const planb::ExecutionPlan<Provider> plan = make_plan();
+      if (thrown) {
+        auto stream = planb::stream_with_plan(
+            plan, [this](const Provider& provider) { return Items<int>(*this, provider); }, stream_options());
+        for (const int item : stream) {
+          if (!receive(item)) break;
+        }
+      } else {
+        auto stream = planb::stream_with_plan(
+            plan, [this](const Provider& provider) { return Items<Reply<int>>(*this, provider); }, stream_options());
+        for (const Reply<int>& item : stream) {
+          if (!receive(*item)) break;
+        }
+      }
+      outcome_.end = "ok";
+    });
   }
 
  private:
@@ -434,22 +468,130 @@ class CaseRun {
     return {static_cast<int>(step)};
   }
 
-  Reply call(const Provider& provider) {
-    const planb::Metadata metadata = planb::CurrentMetadata::get();
-    metadata_ +=
-        (metadata_.empty() ? "" : " ") + std::to_string(metadata.attempt) + "/" + std::to_string(metadata.step_index);
+  // What a run does, and how it ends.
+  template <class Run>
+  Outcome observe(Run&& run) {
+    try {
+      run();
+    } catch (const ProviderFailure& failure) {
+      outcome_.end = fail_text(failure);
+    } catch (const planb::Defect&) {
+      outcome_.end = "defect";
+    } catch (const std::exception& error) {
+      outcome_.end = std::string("unexpected exception: ") + error.what();
+    }
+    outcome_.metadata = metadata_;
+    outcome_.items = items_;
+    std::string builds;
+    for (const int count : builds_) builds += (builds.empty() ? "" : " ") + std::to_string(count);
+    outcome_.builds = builds;
+    return std::move(outcome_);
+  }
+
+  [[nodiscard]] planb::StreamOptions stream_options() {
+    return {.on_event = recorder(),
+            .clock = &clock_,
+            .entry = case_.entry,
+            .failure = planb::FailureStyle::original,
+            .partial = case_.prevent_fallback.value_or(false) ? planb::PartialStream::prevent_fallback
+                                                              : planb::PartialStream::allow};
+  }
+
+  // The consumer. False: it wants no more.
+  bool receive(int item) {
+    items_ += (items_.empty() ? "" : " ") + std::to_string(item);
+    return ++received_ != case_.take;
+  }
+
+  const Call& next_call(const Provider& provider) {
     if (++total_calls_ > most_calls) throw planb::Defect("the run does not end");
     const auto step = static_cast<std::size_t>(provider.step_index);
     const std::vector<Call>& script = case_.steps[step].calls;
-    const Call& now = script[std::min(calls_[step]++, script.size() - 1)];
+    return script[std::min(calls_[step]++, script.size() - 1)];
+  }
+
+  // The end of a call, after what it emits.
+  Reply<std::string> end_call(const Call& now, const Provider& provider) {
     clock_.advance(now.after);
     if (now.does == Does::defect) throw planb::Defect("as the case says");
-    if (now.does == Does::fail) return Reply(ProviderFailure{now.status, provider.step_index});
-    return Reply(case_.steps[step].name);
+    if (now.does == Does::fail) return Reply<std::string>(ProviderFailure{now.status, provider.step_index});
+    return Reply<std::string>(case_.steps[static_cast<std::size_t>(provider.step_index)].name);
+  }
+
+  template <class Emit>
+  Reply<std::string> push(const Provider& provider, Emit& emit) {
+    const Call& now = next_call(provider);
+    for (const int item : now.emit) {
+      if (!emit(item)) return Reply<std::string>("the consumer wants no more");
+    }
+    return end_call(now, provider);
+  }
+
+  // What a call emits, made as it is asked for. Where an Item can be an error, that is how the call fails.
+  template <class Item>
+  class Items {
+   public:
+    class Iterator {
+     public:
+      using iterator_concept = std::input_iterator_tag;
+      using difference_type = std::ptrdiff_t;
+      using value_type = Item;
+
+      explicit Iterator(Items& items) : items_(&items) {}
+      const Item& operator*() const { return *items_->item_; }
+      Iterator& operator++() {
+        items_->make_next();
+        return *this;
+      }
+      void operator++(int) { items_->make_next(); }
+      friend bool operator==(const Iterator& it, std::default_sentinel_t) { return it.at_end(); }
+
+     private:
+      [[nodiscard]] bool at_end() const { return !items_->item_; }
+
+      Items* items_;
+    };
+
+    Items(CaseRun& run, const Provider& provider) : run_(run), provider_(provider), call_(run.next_call(provider)) {}
+    Items(const Items&) = delete;
+    Items& operator=(const Items&) = delete;
+
+    [[nodiscard]] Iterator begin() {
+      make_next();
+      return Iterator(*this);
+    }
+    [[nodiscard]] static std::default_sentinel_t end() { return std::default_sentinel; }
+
+   private:
+    void make_next() {
+      item_.reset();
+      if (made_ != call_.emit.size()) {
+        item_.emplace(call_.emit[made_++]);
+      } else if (const Reply<std::string> reply = run_.end_call(call_, provider_); !reply.has_value()) {
+        if constexpr (std::is_same_v<Item, int>) {
+          throw reply.error();
+        } else {
+          item_.emplace(reply.error());
+        }
+      }
+    }
+
+    CaseRun& run_;
+    const Provider& provider_;  // lives as long as its stream
+    const Call& call_;
+    std::size_t made_ = 0;
+    std::optional<Item> item_;
+  };
+
+  Reply<std::string> call(const Provider& provider) {
+    const planb::Metadata metadata = planb::CurrentMetadata::get();
+    metadata_ +=
+        (metadata_.empty() ? "" : " ") + std::to_string(metadata.attempt) + "/" + std::to_string(metadata.step_index);
+    return end_call(next_call(provider), provider);
   }
 
   std::string call_throwing(const Provider& provider) {
-    const Reply reply = call(provider);
+    const Reply<std::string> reply = call(provider);
     if (!reply.has_value()) throw reply.error();
     return *reply;
   }
@@ -463,14 +605,16 @@ class CaseRun {
   std::vector<std::size_t> calls_;
   std::vector<int> builds_;
   std::size_t total_calls_ = 0;
+  int received_ = 0;
   std::string metadata_;
+  std::string items_;
   Outcome outcome_;
 };
 
 // Prints what differs, under the name of its case.
 class Comparison {
  public:
-  Comparison(std::string place, const char* form) : place_(std::move(place)), form_(form) {}
+  Comparison(std::string place, std::string form) : place_(std::move(place)), form_(std::move(form)) {}
 
   void events(const std::vector<std::string>& expected, const std::vector<std::string>& actual) {
     for (std::size_t i = 0; i != std::max(expected.size(), actual.size()); ++i) {
@@ -490,27 +634,40 @@ class Comparison {
 
  private:
   void differ(const std::string& what, const std::string& expected, const std::string& actual) {
-    if (same_) std::cout << place_ << " (errors " << form_ << ")\n";
+    if (same_) std::cout << place_ << " (" << form_ << ")\n";
     same_ = false;
     std::cout << "  " << what << "\n    expected: " << expected << "\n    actual:   " << actual << '\n';
   }
 
   std::string place_;
-  const char* form_;
+  std::string form_;
   bool same_ = true;
 };
 
-bool run_plan(const Case& described, const std::string& place) {
+bool same_outcome(const Case& described, const std::string& place, const char* form, bool thrown,
+                  const Outcome& actual) {
+  const Outcome& expected = described.expected;
+  Comparison comparison(place, std::string(form) + "errors " + (thrown ? "thrown" : "returned"));
+  comparison.events(expected.events, actual.events);
+  if (described.is_stream()) {
+    comparison.line("items", expected.items, actual.items);
+  } else {
+    comparison.line("metadata", expected.metadata, actual.metadata);
+  }
+  comparison.line("builds", expected.builds, actual.builds);
+  comparison.line("outcome", expected.end, actual.end);
+  return comparison.same();
+}
+
+bool run_case(const Case& described, const std::string& place) {
   bool same = true;
   for (const bool thrown : {true, false}) {
-    const Outcome actual = CaseRun(described).run(thrown);
-    const Outcome& expected = described.expected;
-    Comparison comparison(place, thrown ? "thrown" : "returned");
-    comparison.events(expected.events, actual.events);
-    comparison.line("metadata", expected.metadata, actual.metadata);
-    comparison.line("builds", expected.builds, actual.builds);
-    comparison.line("outcome", expected.end, actual.end);
-    same = same && comparison.same();
+    if (described.is_stream()) {
+      same &= same_outcome(described, place, "pushed, ", thrown, CaseRun(described).push_stream(thrown));
+      same &= same_outcome(described, place, "pulled, ", thrown, CaseRun(described).pull_stream(thrown));
+    } else {
+      same &= same_outcome(described, place, "", thrown, CaseRun(described).run_plan(thrown));
+    }
   }
   return same;
 }
@@ -541,9 +698,7 @@ bool run_block(const std::string& file, const std::vector<Line>& lines) {
   try {
     const Case described = reader.finish();
     const std::string place = file + ":" + std::to_string(lines.front().number) + ": " + described.name;
-    if (!described.is_stream()) return run_plan(described, place);
-    std::cout << place << ": streams are not supported yet\n";
-    return false;
+    return run_case(described, place);
   } catch (const std::exception& error) {  // also a plan that is refused
     complain(lines.front().number, error.what());
     return false;
