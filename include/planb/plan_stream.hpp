@@ -53,10 +53,10 @@ concept OpensRange = !std::is_void_v<Made> && !std::is_rvalue_reference_v<Made> 
 template <class Ctx, class Source>
 class StreamState {
   using Target = std::remove_reference_t<decltype(detail::stream_target(std::declval<Source&>()))>;
-  using Made = decltype(detail::call_with(std::declval<Target&>(), std::declval<const Attempt&>(),
-                                          std::declval<std::remove_reference_t<Ctx>&>()));
+  using Made = std::remove_cv_t<decltype(detail::call_with(std::declval<Target&>(), std::declval<const Attempt&>(),
+                                                           std::declval<std::remove_reference_t<Ctx>&>()))>;
   using Range = std::remove_reference_t<typename SourceRange<Made>::type>;
-  using Given = std::ranges::range_reference_t<Range>;
+  using Given = std::remove_cv_t<std::ranges::range_reference_t<Range>>;
   using Rule = decltype(detail::commit_rule(std::declval<Source&>()));
   static constexpr bool refers = std::is_reference_v<Given>;
 

@@ -49,10 +49,6 @@ struct PushBody {
   }
 };
 
-template <class Ctx, class F, class Sink>
-concept PlanProducer =
-    CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&, Emit<typename PushBody<Ctx, F, Sink>::Stream>&>;
-
 template <class Ctx, class Env, class F, class Sink>
 decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink, const RunOptions& options,
                     PartialStream partial) {
@@ -89,8 +85,9 @@ template <class Ctx, class Env, class Source>
   static_assert(!is_accepting<F>, "planb: accepting() looks at what a callable returns; look at the elements of a "
                                   "source with committing(), or give an expected-like element with an error");
   if constexpr (std::is_void_v<Env> && takes_context && !is_accepting<F>) {
-    using Made = decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
-                                            std::declval<std::remove_reference_t<Ctx>&>()));
+    using Made =
+        std::remove_cv_t<decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
+                                                    std::declval<std::remove_reference_t<Ctx>&>()))>;
     static_assert(OpensRange<Made>,
                   "planb: the source of a stream must return an input range, or an expected-like of one");
     if constexpr (OpensRange<Made>) return PlanStream<Ctx, F>(plan, std::forward<Source>(source), options);

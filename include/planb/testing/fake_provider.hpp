@@ -54,6 +54,13 @@ class Behaviour {
     return b;
   }
 
+  // A streamed call gives these elements first. Its delay comes after them.
+  [[nodiscard]] Behaviour emits(std::vector<std::string> elements) const {
+    Behaviour b = *this;
+    b.elements_ = std::move(elements);
+    return b;
+  }
+
   // The error carries the provider's own code, and a wait hint.
   [[nodiscard]] Behaviour code(std::string text) const {
     Behaviour b = *this;
@@ -89,6 +96,7 @@ class Behaviour {
   int status_ = 0;
   std::string text_;
   std::string code_;
+  std::vector<std::string> elements_;
   std::optional<Duration> retry_after_;
   Duration delay_{};
   detail::Function<void()> raise_;
@@ -131,14 +139,21 @@ class FakeProvider {
 #if PLANB_HAS_EXCEPTIONS
   // One call. A delay ends early when `stop` is requested, with a ProviderError without a status.
   std::string complete(const std::string& prompt = {}, const StopToken& stop = {}) const {
-    const Behaviour behaviour = begin(prompt, stop);
-    if (stop.stop_requested()) throw ProviderError("stopped");
-    if (behaviour.raise_) behaviour.raise_();
-    if (behaviour.status_ == 0) return behaviour.text_;
-    throw ProviderError(behaviour.status_, behaviour.text_, behaviour.code_, behaviour.retry_after_);
+    return end(begin(prompt, stop), stop);
   }
   std::string operator()(const std::string& prompt = {}, const StopToken& stop = {}) const {
     return complete(prompt, stop);
+  }
+
+  // One streamed call: hands its elements to emit(const std::string&) as long as that says true, and ends as a call does.
+  template <class Emit>
+  std::string stream(Emit&& emit, const std::string& prompt = {}, const StopToken& stop = {}) const {
+    const Behaviour behaviour = record(prompt);
+    for (const std::string& element : behaviour.elements_) {
+      if (!emit(element)) return behaviour.text_;
+    }
+    wait(behaviour, stop);
+    return end(behaviour, stop);
   }
 #endif
 
@@ -164,6 +179,21 @@ class FakeProvider {
 
   // Records the call, waits, and gives what this call does.
   [[nodiscard]] Behaviour begin(const std::string& prompt, const StopToken& stop) const {
+    const Behaviour behaviour = record(prompt);
+    wait(behaviour, stop);
+    return behaviour;
+  }
+
+#if PLANB_HAS_EXCEPTIONS
+  [[nodiscard]] static std::string end(const Behaviour& behaviour, const StopToken& stop) {
+    if (stop.stop_requested()) throw ProviderError("stopped");
+    if (behaviour.raise_) behaviour.raise_();
+    if (behaviour.status_ == 0) return behaviour.text_;
+    throw ProviderError(behaviour.status_, behaviour.text_, behaviour.code_, behaviour.retry_after_);
+  }
+#endif
+
+  [[nodiscard]] Behaviour record(const std::string& prompt) const {
     std::size_t call = 0;
     {
       const std::lock_guard lock(state_->mutex);
@@ -171,12 +201,13 @@ class FakeProvider {
       state_->prompts.push_back(prompt);
     }
     if (state_->behaviours.empty()) return Behaviour::value(state_->name);
-    const Behaviour behaviour = state_->behaviours[call < state_->behaviours.size() ? call : state_->behaviours.size() - 1];
-    if (behaviour.delay_ > Duration::zero()) {
-      Clock& clock = state_->clock != nullptr ? *state_->clock : SteadyClock::instance();
-      clock.sleep_until(detail::add(clock.now(), behaviour.delay_), stop);
-    }
-    return behaviour;
+    return state_->behaviours[call < state_->behaviours.size() ? call : state_->behaviours.size() - 1];
+  }
+
+  void wait(const Behaviour& behaviour, const StopToken& stop) const {
+    if (behaviour.delay_ <= Duration::zero()) return;
+    Clock& clock = state_->clock != nullptr ? *state_->clock : SteadyClock::instance();
+    clock.sleep_until(detail::add(clock.now(), behaviour.delay_), stop);
   }
 
   std::shared_ptr<State> state_;
