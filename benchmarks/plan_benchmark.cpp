@@ -1,6 +1,7 @@
 // planb against the hand-written loop: one binary, interleaved, as ratios.
 #include "hand_written.hpp"
 #include "ratio_main.hpp"
+#include "rows.hpp"
 
 #include <planb/planb.hpp>
 
@@ -15,9 +16,11 @@
 
 namespace {
 
+using bench::add;
 using bench::ApiError;
 using bench::Client;
 using bench::ErrorValue;
+using bench::measure;
 using bench::Reply;
 using namespace std::chrono_literals;
 
@@ -83,29 +86,6 @@ struct Answering {
   const std::function<int(int)> answer = [](int prompt) { return prompt + 1; };
   const planb::ExecutionPlan<Client> plan;
 };
-
-template <class Run>
-void measure(benchmark::State& state, Run run) {
-  int prompt = 0;
-  const bench::Counts before = bench::counts();
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(prompt);
-    auto answer = run(prompt);
-    benchmark::DoNotOptimize(answer);
-  }
-  const bench::Counts after = bench::counts();
-  const auto per_iteration = [](std::uint64_t from, std::uint64_t to) {
-    return benchmark::Counter(static_cast<double>(to - from), benchmark::Counter::kAvgIterations);
-  };
-  state.counters["allocations"] = per_iteration(before.allocations, after.allocations);
-  state.counters["throws"] = per_iteration(before.throws, after.throws);
-}
-
-template <class Run>
-auto* add(const char* row, const char* variant, Run run) {
-  return benchmark::RegisterBenchmark((std::string(row) + "|" + variant).c_str(),
-                                      [run](benchmark::State& state) { measure(state, run); });
-}
 
 template <class Run>
 void add(const char* row, const char* variant, Providers& providers, Run run) {
@@ -195,5 +175,6 @@ int main(int argc, char** argv) {
   add_threads("one closed breaker", plain(guarded));
   add_threads("one closed ratio breaker", plain(rated));
 
+  bench::add_stream_rows();
   return bench::run_ratios(argc, argv);
 }
