@@ -22,7 +22,7 @@ namespace planb::inline PLANB_ABI {
 namespace detail {
 
 template <class S>
-concept IsSink = !std::same_as<std::remove_cvref_t<S>, StreamOptions> && !std::same_as<std::remove_cvref_t<S>, RunOptions>;
+concept NotOptions = !std::same_as<std::remove_cvref_t<S>, StreamOptions>;
 
 template <class F>
 using StreamTarget = std::remove_reference_t<decltype(detail::stream_target(std::declval<F&>()))>;
@@ -55,12 +55,14 @@ decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink
   using Rule = decltype(detail::commit_rule(producer));
   constexpr bool takes_emit =
       CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&, Emit<PushStream<Sink, Rule>>&>;
+  constexpr bool is_sink = !std::is_same_v<std::remove_const_t<Sink>, RunOptions>;
+  static_assert(is_sink, "planb: stream_with_plan() takes planb::StreamOptions, not RunOptions");
   static_assert(std::is_void_v<Env>,
                 "planb: this plan's factories need an Env: bind it first, with plan.capture_requirements(env)");
-  static_assert(takes_emit,
+  static_assert(!is_sink || takes_emit,
                 "planb: the producer of a stream must take the plan's context and `emit`, `fn(Ctx&, auto& emit)` or "
                 "`fn(Ctx&, auto& emit, const planb::Attempt&)`");
-  if constexpr (std::is_void_v<Env> && takes_emit) {
+  if constexpr (is_sink && std::is_void_v<Env> && takes_emit) {
     using Body = PushBody<Ctx, F, Sink>;
     using Result = typename Body::Result;
     static_assert(accepts_value<F, Result>, "planb: accepting() needs a callable that returns a value, not void");
@@ -89,7 +91,8 @@ template <class Ctx, class Env, class Source>
         std::remove_cv_t<decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
                                                     std::declval<std::remove_reference_t<Ctx>&>()))>;
     static_assert(OpensRange<Made>,
-                  "planb: the source of a stream must return an input range, or an expected-like of one");
+                  "planb: the source of a stream must return an input range, or an expected-like of one; a producer that "
+                  "takes `emit` also needs a sink");
     if constexpr (OpensRange<Made>) return PlanStream<Ctx, F>(plan, std::forward<Source>(source), options);
   }
 }
@@ -104,12 +107,12 @@ template <class Ctx, class Env, class Source>
 // given back as it is, and what it throws is dropped where it would have returned nothing, and thrown otherwise. What a
 // sink throws ends the run and leaves unchanged; the attempt has then been interrupted. When a stop is requested or the
 // budget is gone, no further element reaches the sink.
-template <class Ctx, class Env, class F, detail::IsSink Sink>
+template <class Ctx, class Env, class F, detail::NotOptions Sink>
 decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink) {
   return detail::push(plan, producer, sink, detail::no_options(), PartialStream::allow);
 }
 
-template <class Ctx, class Env, class F, detail::IsSink Sink>
+template <class Ctx, class Env, class F, detail::NotOptions Sink>
 decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink,
                                 const StreamOptions& options) {
   const RunOptions own = detail::run_options(options);
