@@ -95,7 +95,7 @@ class StreamState {
     do {
       FailureRoom failure;
       Pulled pulled = Pulled::failed;
-      const auto keep = [&](auto make) {
+      [[maybe_unused]] const auto keep = [&](auto make) {
         close();
         failure.build(make);
         pulled = Pulled::failed;

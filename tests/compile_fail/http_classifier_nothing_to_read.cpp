@@ -3,13 +3,9 @@
 
 struct CurlError {
   int result = 0;
-};
-
 #ifdef TWIN
-template <>
-struct planb::error_traits<CurlError> {
-  static const char* code(const CurlError& e) { return e.result == 28 ? "timeout_error" : ""; }
-};
+  [[nodiscard]] const char* code() const { return result == 28 ? "timeout_error" : ""; }
 #endif
+};
 
 const auto classify = planb::http_classifier<CurlError>(planb::Refusal::abort);
