@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <ranges>
 #include <string>
 
 #include "catch.hpp"
@@ -256,3 +257,54 @@ TEST_CASE("values that are cheap to hold are held without allocation", "[allocat
         }) == 0);
   CHECK(good);
 }
+
+TEST_CASE("a pushed stream allocates nothing, whatever it carries", "[allocation]") {
+  const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}, .timeout = 1h},
+                                   {.name = "two", .provide = Client{2}}};
+  const auto run = [&plan](int elements, const planb::StreamOptions& options) {
+    return allocations_of([&] {
+      int sum = 0;
+      planb::stream_with_plan(
+          plan,
+          [&](Client&, auto& emit) {
+            for (int i = 0; i != elements; ++i) emit(i);
+          },
+          [&](int i) { sum += i; }, options);
+    });
+  };
+  CHECK(run(1, {}) == 0);
+  CHECK(run(1000, {}) == 0);
+  CHECK(run(1000, {.budget = 1h}) == 0);
+}
+
+TEST_CASE("a pulled stream is one block, however many elements it has", "[allocation]") {
+  const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}}, {.name = "two", .provide = Client{2}}};
+  const auto run = [&plan](int elements) {
+    return allocations_of([&] {
+      int sum = 0;
+      for (const int i : planb::stream_with_plan(plan, [elements](Client&) { return std::views::iota(0, elements); })) {
+        sum += i;
+      }
+    });
+  };
+  CHECK(run(1) == 1);
+  CHECK(run(1000) == 1);
+}
+
+#if PLANB_HAS_STOP_TOKEN
+TEST_CASE("a stream whose stop token is watched allocates nothing for an element", "[allocation]") {
+  const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}, .timeout = 1h}};
+  const auto run = [&plan](int elements) {
+    return allocations_of([&] {
+      planb::stream_with_plan(
+          plan,
+          [&](Client&, auto& emit, const planb::Attempt& attempt) {
+            const planb::StopToken token = attempt.stop_token();
+            for (int i = 0; i != elements; ++i) emit(i);
+          },
+          [](int) {});
+    });
+  };
+  CHECK(run(1000) == run(1));
+}
+#endif
