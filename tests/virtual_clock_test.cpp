@@ -127,6 +127,23 @@ TEST_CASE("a timer whose time has passed fires at once", "[virtual_clock]") {
   CHECK(clock.elapsed() == 1h + 10ms);
 }
 
+TEST_CASE("a timer may be moved to another time", "[virtual_clock]") {
+  VirtualClock clock;
+  std::vector<std::pair<std::string, Duration>> fired;
+  const auto note = [&](const char* name) { return [&, name] { fired.emplace_back(name, clock.elapsed()); }; };
+  Timer later = clock.call_at(at(10ms), note("later"));
+  Timer earlier = clock.call_at(at(1h), note("earlier"));
+  CHECK(later.move_to(at(30ms)));
+  CHECK(earlier.move_to(at(20ms)));
+  clock.advance(25ms);
+  CHECK(fired == std::vector<std::pair<std::string, Duration>>{{"earlier", 20ms}});
+  CHECK_FALSE(earlier.move_to(at(40ms)));  // its call has been made
+  CHECK_FALSE(later.move_to(at(5ms)));     // that time has passed: it stays where it was
+  clock.advance(1h);
+  CHECK(fired == std::vector<std::pair<std::string, Duration>>{{"earlier", 20ms}, {"later", 30ms}});
+  CHECK_FALSE(Timer().move_to(at(1h)));
+}
+
 TEST_CASE("destroying a timer cancels it", "[virtual_clock]") {
   VirtualClock clock;
   std::string fired;

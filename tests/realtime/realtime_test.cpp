@@ -183,6 +183,19 @@ TEST_CASE("a timer whose time has passed calls at once", "[realtime]") {
   SUCCEED("it was called");
 }
 
+TEST_CASE("a timer that is moved calls at its new time", "[realtime]") {
+  SteadyClock& clock = SteadyClock::instance();
+  Signal called;
+  bool too_early = false;
+  Timer moved_ahead = clock.call_at(in(never), [&] { called.raise(); });
+  Timer moved_away = clock.call_at(in(never / 2), [&] { too_early = true; });
+  CHECK(moved_away.move_to(in(never)));
+  CHECK(moved_ahead.move_to(in(1ms)));
+  called.wait();
+  CHECK_FALSE(moved_ahead.move_to(in(never)));
+  CHECK_FALSE(too_early);
+}
+
 TEST_CASE("a timer that is destroyed does not call", "[realtime]") {
   std::atomic<bool> called = false;
   Signal later;
