@@ -76,7 +76,7 @@ class PlanRun {
   // Builds the context of the attempt. A factory that fails is a failed attempt: then this says fail() itself and gives
   // false, and next() says what follows. Destroy the context before succeed() or fail().
   [[nodiscard]] bool provide(ContextSlot<Ctx>& context) {
-    if (!engine_.attempting()) detail::Engine::misuse("provide() was called without an attempt that is running");
+    if (!engine_.attempting()) engine_.misuse_outside("provide()");
     const Attempt attempt = engine_.attempt();
     context.reset();
     Cause failure;
@@ -105,11 +105,11 @@ class PlanRun {
   // when the consumer has had it, before the source goes on: a Step::timeout counts the source's time only. False from
   // either: stop requested or out of budget; say fail(Cause::timed_out()), or fail() with an error of the source's.
   [[nodiscard]] bool deliver() {
-    if (!engine_.attempting()) detail::Engine::misuse("deliver() was called without an attempt that is running");
+    if (!engine_.attempting()) engine_.misuse_outside("deliver()");
     return engine_.deliver();
   }
   [[nodiscard]] bool resume() {
-    if (!engine_.attempting()) detail::Engine::misuse("resume() was called without an attempt that is running");
+    if (!engine_.attempting()) engine_.misuse_outside("resume()");
     return engine_.resume();
   }
 

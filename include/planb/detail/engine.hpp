@@ -98,15 +98,13 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // An attempt that nobody ended was abandoned.
-  ~Engine() noexcept(false) {
-    if (state_ == State::attempting) abandon();
-  }
+  ~Engine() noexcept(false) { abandon(); }
 
   [[nodiscard]] RunPhase next();
 
   // The attempt succeeded.
   void succeed() {
-    if (state_ != State::attempting) misuse("succeed() was called without an attempt that is running");
+    if (state_ != State::attempting) misuse_outside("succeed()");
     close_attempt();
     finish(RunEnd::succeeded);
     if (permit_ || options_.on_event) tell_success();
@@ -133,14 +131,17 @@ class Engine {
   [[nodiscard]] static Cause cut_short() noexcept { return Cause::timed_out(); }  // where it was a stop, fail() knows
 
   // The caller broke the protocol: a Defect.
-  [[noreturn]] static void misuse(const char* what);
+  [[noreturn]] static void misuse(const std::string& what);
+
+  // `call` was made where no attempt is running.
+  [[noreturn]] void misuse_outside(const char* call) const;
 
   [[nodiscard]] TimePoint due() const noexcept { return due_; }
   [[nodiscard]] bool attempting() const noexcept { return state_ == State::attempting; }
   [[nodiscard]] int step() const noexcept { return step_; }
   [[nodiscard]] Metadata metadata() const noexcept { return {attempt_, step_}; }
   [[nodiscard]] Attempt attempt() {
-    if (state_ != State::attempting) misuse("attempt() was called without an attempt that is running");
+    if (state_ != State::attempting && state_ != State::starting) misuse_outside("attempt()");
     return {attempt_, record_->attempts, step_, plan_.steps[step_].name, &site_};
   }
   [[nodiscard]] RunEnd end() const noexcept { return state_ == State::over ? end_ : RunEnd::running; }
@@ -171,7 +172,8 @@ class Engine {
   }
 
  private:
-  enum class State : unsigned char { entering, waiting, ready, attempting, deciding, over };
+  // In `deciding` and `starting` the run is being driven already, and a handler or a rule that drives it is refused.
+  enum class State : unsigned char { entering, waiting, ready, starting, attempting, deciding, over };
 
   static constexpr std::size_t index(int i) noexcept { return static_cast<std::size_t>(i); }
 
@@ -188,6 +190,8 @@ class Engine {
     const Engine& engine_;
     std::optional<TimePoint> now_;
   };
+
+  [[noreturn]] static void misuse_from_within(const char* call);
 
   [[nodiscard]] const StepPolicy& policy() const noexcept { return plan_.steps[step_]; }
   [[nodiscard]] bool stopped() const noexcept { return options_.stop.stop_requested(); }
@@ -305,7 +309,8 @@ inline RunPhase Engine::next() {
   for (;;) {
     switch (state_) {
       case State::attempting: misuse("next() was called while an attempt is running; say succeed() or fail() first");
-      case State::deciding: misuse("next() was called from within succeed() or fail()");
+      case State::starting:
+      case State::deciding: misuse_from_within("next()");
       case State::over: return RunPhase::over;
       case State::entering:
         if (quiet_ && step_ != plan_.size && policy().enter_when == nullptr && !guarded_) {
@@ -342,7 +347,8 @@ inline void Engine::enter() {
 #if PLANB_HAS_EXCEPTIONS
   try {
 #endif
-    while (state_ == State::entering) {
+    state_ = State::deciding;
+    while (state_ == State::deciding) {
       Now now(*this);
       if (stopped()) {
         finish(RunEnd::interrupted);
@@ -438,6 +444,7 @@ inline bool Engine::admit(Now& now) {
 // Starts an attempt. False: the state says what follows instead.
 inline bool Engine::start() {
   Now now(*this);
+  state_ = State::deciding;
   if (stopped()) return finish(RunEnd::interrupted), false;
   if (out_of_budget(now)) return finish(RunEnd::deadline), false;
   const Duration left = time_left(now);
@@ -479,12 +486,14 @@ inline bool Engine::start() {
   watched_ = site_.clock != nullptr || options_.stop.stop_possible();
   site_.stop = &options_.stop;
   site_.previous = last_cause();
-  state_ = State::attempting;
   if (options_.on_event) started_ = now();
   if (wanted<AttemptStart>()) {
+    state_ = State::starting;
     notify(Event(AttemptStart{attempt_, record_->attempts, step_, std::string(step.name), now()}));
+    state_ = State::attempting;
     if (stopped()) return fail(Cause()), false;
   }
+  state_ = State::attempting;
   return true;
 }
 
@@ -519,7 +528,7 @@ inline void Engine::tell_success() {
 }
 
 inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
-  if (state_ != State::attempting) misuse("fail() was called without an attempt that is running");
+  if (state_ != State::attempting) misuse_outside("fail()");
   Now now(*this);
   close_attempt();
   if (cause.kind() != CauseKind::defect && !(quiet_ && site_.deadline == no_deadline)) {
@@ -582,7 +591,7 @@ inline void Engine::fail_by_rule(Cause&& error) {
 }
 
 inline void Engine::abandon() {
-  if (state_ != State::attempting) return;
+  if (state_ != State::attempting && state_ != State::starting) return;
   close_attempt();
   permit_.reset();
   Now now(*this);
@@ -753,12 +762,23 @@ PLANB_COLD inline RunReport Engine::report() const {
   return report;
 }
 
-PLANB_COLD inline void Engine::misuse(const char* what) {
+PLANB_COLD inline void Engine::misuse(const std::string& what) {
 #if PLANB_HAS_EXCEPTIONS
-  throw Defect(std::string("planb: ") + what);
+  throw Defect("planb: " + what);
 #else
   refuse(what);
 #endif
+}
+
+PLANB_COLD inline void Engine::misuse_outside(const char* call) const {
+  if (state_ == State::starting || state_ == State::deciding) misuse_from_within(call);
+  misuse(std::string(call) + " was called without an attempt that is running; " +
+         (state_ == State::over ? "the run is over" : "ask next() first, until it says attempt"));
+}
+
+PLANB_COLD inline void Engine::misuse_from_within(const char* call) {
+  misuse(std::string(call) +
+         " was called from an event handler or a rule of the plan; drive the run when they have returned");
 }
 
 }  // namespace detail
