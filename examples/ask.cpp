@@ -4,10 +4,13 @@
 //   ask/options.hpp      the command line
 //   ask/route.hpp        the chain: the part that is about planb
 //   ask/chat_client.hpp  one provider over HTTP
+//   ask/sse.hpp          its streamed answers
+//   ask/printer.hpp      what is seen on the screen
 //   ask/loopback.hpp     the providers of its own
 #include "ask/chat_client.hpp"
 #include "ask/loopback.hpp"
 #include "ask/options.hpp"
+#include "ask/printer.hpp"
 #include "ask/route.hpp"
 
 #include <planb/planb.hpp>
@@ -50,21 +53,33 @@ std::vector<std::string> read_prompts(const ask::Options& options) {
   return prompts;
 }
 
-void print_event(const planb::Event& event, bool quiet) {
-  if (!quiet) std::cout << planb::to_string(event) << std::endl;
-  const auto* const failure = event.get_if<planb::AttemptFailure>();
-  if (failure != nullptr && failure->verdict.alert) std::cerr << ask::alert_line(*failure) << std::endl;
+using Plan = planb::ExecutionPlan<ask::ChatClient>;
+
+bool print_answer(const Plan& plan, const std::string& prompt, const ask::Options& options) {
+  ask::Printer printer(std::cout, std::cerr, options.quiet);
+  const auto told = [&printer](const planb::Event& event) { printer.event(event); };
+  const auto answer = ask::ask_providers(plan, prompt, {.on_event = told, .budget = options.budget});
+  if (answer) {
+    printer.answer(*answer, answer.report().answered_by(), answer.report().attempts);
+  } else {
+    printer.error(answer.error());
+  }
+  return answer.has_value();
 }
 
-void print_answer(const planb::PlanResult<std::string>& answer, bool quiet) {
-  if (!answer) {
-    std::cerr << "ask: " << answer.error().what() << std::endl;
-  } else if (quiet) {
-    std::cout << *answer << std::endl;
-  } else {
-    const planb::RunReport& report = answer.report();
-    std::cout << '\n'
-              << *answer << "\n\nAnswered by " << report.answered_by() << ", attempt " << report.attempts << std::endl;
+bool print_stream(const Plan& plan, const std::string& prompt, const ask::Options& options) {
+  ask::Printer printer(std::cout, std::cerr, options.quiet);
+  try {
+    const auto [by, attempt] =
+        ask::stream_from_providers(plan, prompt, [&printer](const std::string& piece) { return printer.piece(piece); },
+                                   {.on_event = [&printer](const planb::Event& event) { printer.event(event); },
+                                    .budget = options.budget,
+                                    .partial = options.partial.value_or(planb::PartialStream::allow)});
+    printer.end_of_pieces(by, attempt);
+    return true;
+  } catch (const planb::PlanError& error) {
+    printer.error(error);
+    return false;
   }
 }
 
@@ -78,26 +93,26 @@ int run(const std::vector<std::string>& arguments) {
   ask::read_keys(options.providers, [](const char* name) { return std::getenv(name); });
 
   std::optional<ask::DemoProviders> demo;
+  std::optional<ask::DemoStreams> demo_streams;
   if (options.providers.empty()) {
-    options.providers = demo.emplace().list();
+    options.providers = options.stream ? demo_streams.emplace().list() : demo.emplace().list();
+    if (options.stream) options.timeout = options.timeout.value_or(ask::DemoStreams::patience);
     for (ask::Provider& provider : options.providers) provider.attempts = options.attempts.value_or(provider.attempts);
     options.budget = options.budget.value_or(std::chrono::seconds(30));
   }
 
-  const auto plan = ask::make_plan(options.providers, options.timeout, options.refusal,
-                                   [](const ask::Provider& provider) { return ask::ChatClient(provider); });
-  const planb::RunOptions run_options{
-      .on_event = [quiet = options.quiet](const planb::Event& event) { print_event(event, quiet); },
-      .budget = options.budget};
+  const Plan plan =
+      ask::make_plan(options.providers, options.timeout.value_or(std::chrono::seconds(30)), options.refusal,
+                     [](const ask::Provider& provider) { return ask::ChatClient(provider); });
 
   int status = EXIT_SUCCESS;
   for (std::size_t i = 0; i != prompts.size(); ++i) {
     if (!options.quiet && prompts.size() > 1) {
       std::cout << (i == 0 ? "" : "\n") << "Prompt " << i + 1 << ": " << ask::one_line(prompts[i], 80) << std::endl;
     }
-    const planb::PlanResult<std::string> answer = ask::ask_providers(plan, prompts[i], run_options);
-    print_answer(answer, options.quiet);
-    if (!answer) status = EXIT_FAILURE;
+    const bool answered =
+        options.stream ? print_stream(plan, prompts[i], options) : print_answer(plan, prompts[i], options);
+    if (!answered) status = EXIT_FAILURE;
   }
   return status;
 }

@@ -4,15 +4,21 @@
 #include "ask/chat_client.hpp"
 #include "ask/loopback.hpp"
 #include "ask/options.hpp"
+#include "ask/printer.hpp"
 #include "ask/route.hpp"
+#include "ask/sse.hpp"
 
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <optional>
+#include <sstream>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,8 +60,10 @@ TEST_CASE("without arguments there are no providers, and the defaults hold", "[a
   const ask::Options options = ask::parse_options({});
   CHECK(options.providers.empty());
   CHECK(options.prompts.empty());
-  CHECK(options.timeout == 30s);
+  CHECK(!options.timeout);
   CHECK(!options.budget);
+  CHECK(!options.stream);
+  CHECK(!options.partial);
   CHECK(options.refusal == next_step);
   CHECK(!options.attempts);
   CHECK(!options.quiet);
@@ -73,6 +81,7 @@ TEST_CASE("every option is read, with its value after a space or an equals sign"
       {"--timeout", "250ms"},
       {"--attempts", "3"},
       {"--refusal", "abort"},
+      {"--partial", "prevent-fallback"},
       {"--budget", "2m"}};
   for (const auto& [name, value] : given) {
     if (joined) {
@@ -81,7 +90,7 @@ TEST_CASE("every option is read, with its value after a space or an equals sign"
       arguments.insert(arguments.end(), {name, value});
     }
   }
-  arguments.push_back("--quiet");
+  arguments.insert(arguments.end(), {"--quiet", "--stream"});
 
   const ask::Options options = ask::parse_options(arguments);
   REQUIRE(options.providers.size() == 2);
@@ -97,6 +106,8 @@ TEST_CASE("every option is read, with its value after a space or an equals sign"
   CHECK(options.timeout == 250ms);
   CHECK(options.budget == 2min);
   CHECK(options.refusal == planb::Refusal::abort);
+  CHECK(options.stream);
+  CHECK(options.partial == planb::PartialStream::prevent_fallback);
   CHECK(options.quiet);
   CHECK(!options.help);
 }
@@ -134,6 +145,10 @@ TEST_CASE("wrong arguments are refused in one line that names them", "[ask]") {
       {{"--budget", "0"}, "--budget \"0\": expected a time"},
       {{"--refusal"}, "--refusal needs a value"},
       {{"--refusal", "maybe"}, "--refusal \"maybe\": expected next or abort"},
+      {{"--stream=yes"}, "--stream takes no value"},
+      {{"--stream", "--partial"}, "--partial needs a value"},
+      {{"--stream", "--partial", "half"}, "--partial \"half\": expected allow, prevent-fallback or prevent-retry"},
+      {{"--partial", "allow"}, "--partial says something of --stream only"},
       {{"--attempts", "0"}, "--attempts \"0\": expected a number from 1 to 1000"},
       {{"--attempts", "-1"}, "--attempts \"-1\""},
       {{"--attempts", "2x"}, "--attempts \"2x\""},
@@ -271,6 +286,85 @@ TEST_CASE("a text becomes one line of bounded length, cut between characters", "
   CHECK(ask::one_line("a\r\n\tb \x1B[0m c \n") == "a b [0m c");
   CHECK(ask::one_line("abcdef", 4) == "abcd...");
   CHECK(ask::one_line("abc\xE2\x82\xAC", 4) == "abc...");
+}
+
+// --- Server-sent events
+// ------------------------------------------------------------------------------------------------
+
+namespace {
+
+// The events in the pieces, each as "name|data".
+Lines events_in(const Lines& pieces) {
+  Lines events;
+  ask::SseParser parser;
+  const auto note = [&](const ask::ServerSentEvent& event) {
+    events.push_back(event.name + '|' + event.data);
+    return true;
+  };
+  for (const std::string& piece : pieces) CHECK(parser.feed(piece, note));
+  parser.finish(note);
+  return events;
+}
+
+}  // namespace
+
+TEST_CASE("an event is its data lines up to a blank line", "[ask][sse]") {
+  using Case = std::pair<std::string, Lines>;
+  const auto& [body, events] = GENERATE(values<Case>({
+      {"", {}},
+      {"\n\n\n", {}},
+      {"data: a\n\n", {"|a"}},
+      {"data:a\n\n", {"|a"}},
+      {"data:  a \n\n", {"| a "}},
+      {"data: a\n\ndata: b\n\n", {"|a", "|b"}},
+      {"data: a\ndata: b\n\n", {"|a\nb"}},
+      {"data\n\n", {"|"}},
+      {"data:\ndata:\n\n", {"|\n"}},
+      {"data: a:b\n\n", {"|a:b"}},
+      {"event: error\ndata: a\n\ndata: b\n\n", {"error|a", "|b"}},
+      {"event: nothing\n\ndata: a\n\n", {"|a"}},
+      {": a comment\ndata: a\n: another\ndata: b\n:\n\n: the last\n\n", {"|a\nb"}},
+      {"id: 1\nretry: 10\ndatabase: c\n data: d\ndata: a\n\n", {"|a"}},
+      {"\xEF\xBB\xBF"
+       "data: a\n\n",
+       {"|a"}},
+      // The body may end without the blank line, and without any.
+      {"data: a\n\ndata: b\n", {"|a", "|b"}},
+      {"data: a\n\ndata: b", {"|a", "|b"}},
+      {"data: a\n\nevent: b", {"|a"}},
+      {"data: a\r\n\r\ndata: b\r\ndata: c\r\n\r\n", {"|a", "|b\nc"}},
+      {"data: a\r\rdata: b\r\r", {"|a", "|b"}},
+      {"data: a\r\n\ndata: b\n\r", {"|a", "|b"}},
+      {"data: gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80\r\n\r\n", {"|gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80"}},
+  }));
+  CAPTURE(body);
+  CHECK(events_in({body}) == events);
+
+  // Wherever it is cut in three, and in single bytes.
+  for (std::size_t i = 0; i <= body.size(); ++i) {
+    for (std::size_t j = i; j <= body.size(); ++j) {
+      if (events_in({body.substr(0, i), body.substr(i, j - i), body.substr(j)}) != events)
+        FAIL("cut at " << i << ", " << j);
+    }
+  }
+  Lines bytes;
+  for (const char c : body) bytes.emplace_back(1, c);
+  CHECK(events_in(bytes) == events);
+}
+
+TEST_CASE("events come as soon as they are complete, and no more after a handler has had enough", "[ask][sse]") {
+  Lines events;
+  ask::SseParser parser;
+  const auto until_b = [&](const ask::ServerSentEvent& event) {
+    events.push_back(event.data);
+    return event.data != "b";
+  };
+  CHECK(parser.feed("data: a\n", until_b));
+  CHECK(events.empty());
+  CHECK(parser.feed("\r", until_b));
+  CHECK(events == Lines{"a"});
+  CHECK(!parser.feed("data: b\n\ndata: c\n\n", until_b));
+  CHECK(events == Lines{"a", "b"});
 }
 
 // --- The routing, with fakes
@@ -866,6 +960,343 @@ TEST_CASE("a provider that falls silent, or never comes to an end, is left when 
   CHECK(took < 2s);  // the HTTP library's own patience is 5 s and more
 }
 
+// --- Streams, over loopback
+// --------------------------------------------------------------------------------------------
+
+namespace {
+
+using ask::chat_stream;
+using ask::error_event;
+using ask::event_stream;
+using ask::token_event;
+
+Reply cut(Reply reply, Reply::Extent extent) {
+  reply.extent = extent;
+  return reply;
+}
+
+const std::string done = "data: [DONE]\n\n";
+
+// Streams an answer from providers that reply so, named first, second and so on.
+struct Streamed {
+  Lines pieces = {};
+  std::string answered_by = {};
+  AttemptLog log = {};
+  std::optional<planb::PlanError> error = std::nullopt;
+  std::vector<std::size_t> requests = {};
+  planb::Duration took = {};
+
+  explicit Streamed(const std::vector<Reply>& replies, planb::StreamOptions options = {}, int attempts = 1,
+                    planb::Duration timeout = 30s, std::size_t most_bytes = 1000, ask::Printer* printer = nullptr) {
+    const Lines names{"first", "second", "third"};
+    std::vector<std::unique_ptr<LoopbackProvider>> servers;
+    std::vector<ask::Provider> providers;
+    for (std::size_t i = 0; i != replies.size(); ++i) {
+      servers.push_back(std::make_unique<LoopbackProvider>(replies[i]));
+      providers.push_back({.name = names.at(i), .url = servers.back()->url(), .attempts = attempts});
+    }
+    const auto plan = ask::make_plan(providers, timeout, next_step,
+                                     [=](const ask::Provider& p) { return ask::ChatClient(p, most_bytes); });
+    options.on_event = [this, printer](const planb::Event& event) {
+      log(event);
+      if (printer != nullptr) printer->event(event);
+    };
+    const auto sink = [this, printer](const std::string& piece) {
+      pieces.push_back(piece);
+      return printer == nullptr || printer->piece(piece);
+    };
+    const auto started = std::chrono::steady_clock::now();
+    try {
+      answered_by = ask::stream_from_providers(plan, "hello", sink, options).first;
+    } catch (const planb::PlanError& e) {
+      error = e;
+    }
+    took = std::chrono::steady_clock::now() - started;
+    for (const auto& server : servers) requests.push_back(server->requests().size());
+  }
+
+  [[nodiscard]] planb::Cause failure(std::size_t i = 0) const { return log.of<planb::AttemptFailure>().at(i).cause; }
+};
+
+}  // namespace
+
+TEST_CASE("a streamed answer comes in the pieces that the provider made, in order", "[ask][stream]") {
+  const std::string text = "gr\xC3\xBC\xC3\x9F dich, \xE2\x82\xAC \xF0\x9F\x98\x80";
+  const Lines pieces{"gr\xC3\xBC\xC3\x9F", " dich,", " \xE2\x82\xAC", " \xF0\x9F\x98\x80"};
+  Reply reply = chat_stream(text);
+  SECTION("an event at a time") {}
+  SECTION("cut anywhere") {
+    std::string body;
+    for (const std::string& event : reply.pieces) body += event;
+    reply.pieces.clear();
+    for (std::size_t i = 0; i < body.size(); i += 7) reply.pieces.push_back(body.substr(i, 7));
+  }
+  SECTION("all at once") {
+    for (const std::string& event : reply.pieces) reply.body += event;
+    reply.pieces.clear();
+  }
+  const Streamed streamed({reply});
+  CHECK(streamed.pieces == pieces);
+  CHECK(streamed.answered_by == "first");
+  CHECK(streamed.log.lines() == Lines{"AttemptStart #1 step=0 first", "AttemptSuccess #1 step=0 first"});
+}
+
+TEST_CASE("a streamed request says that it is one", "[ask][stream]") {
+  const LoopbackProvider server(chat_stream("hi"));
+  const auto plan =
+      ask::make_plan({at(server.url())}, 30s, next_step, [](const ask::Provider& p) { return ask::ChatClient(p); });
+  ask::stream_from_providers(plan, "hello", [](const std::string&) {}, {});
+  const httplib::Request request = server.requests().at(0);
+  CHECK(has(request.get_header_value("Accept"), "text/event-stream"));
+  CHECK(nlohmann::json::parse(request.body) ==
+        nlohmann::json{{"messages", {{{"role", "user"}, {"content", "hello"}}}}, {"stream", true}});
+}
+
+TEST_CASE("only text is a piece of the answer", "[ask][stream]") {
+  const Streamed streamed({event_stream(
+      {": hello\n\n", R"(data: {"choices":[{"delta":{"role":"assistant","content":""}}]})", "\n\n", token_event("a"),
+       R"(data: {"choices":[{"delta":{}}]})", "\n\n", R"(data: {"choices":[],"usage":{"total_tokens":3}})", "\n\n",
+       R"(data: {"choices":[{"delta":{"content":null}}],"error":null})", "\n\n", "data:\n\n", "data: 42\n\n",
+       token_event("b"), done, token_event("c")})});
+  CHECK(streamed.pieces == Lines{"a", "b"});
+  CHECK(streamed.answered_by == "first");
+}
+
+TEST_CASE("a streamed answer is complete with its reason to end, or its last event, also without a blank line",
+          "[ask][stream]") {
+  const std::string last = GENERATE(R"(data: {"choices":[{"delta":{},"finish_reason":"stop"}]})",
+                                    R"(data: {"choices":[{"delta":{"content":""},"finish_reason":"length"}]})",
+                                    "data: [DONE]", "data:[DONE]\r");
+  CAPTURE(last);
+  const Streamed streamed({event_stream({token_event("a"), last})});
+  CHECK(streamed.answered_by == "first");
+  CHECK(streamed.pieces == Lines{"a"});
+}
+
+TEST_CASE("an empty stream is an answer", "[ask][stream][field-39]") {
+  const Streamed streamed({event_stream({done})});
+  CHECK(streamed.answered_by == "first");
+  CHECK(streamed.pieces.empty());
+}
+
+TEST_CASE("a provider that does not stream gives its answer in one piece", "[ask][stream]") {
+  CHECK(Streamed({chat_answer("all of it")}).pieces == Lines{"all of it"});
+}
+
+TEST_CASE("a stream that dies after half of its answer is followed by the whole one of the next provider",
+          "[ask][stream][field-33]") {
+  const Streamed streamed({cut(chat_stream("a b c"), Reply::half_then_hang_up), chat_stream("d e f")});
+  CHECK(streamed.pieces == Lines{"a", " b", "d", " e", " f"});
+  CHECK(streamed.answered_by == "second");
+  CHECK(streamed.log.names() == Lines{"first", "second"});
+  CHECK(!streamed.failure().status());
+  CHECK(has(streamed.failure().message(), "no complete answer from 127.0.0.1:"));
+}
+
+TEST_CASE("a stream that ends too early in good order is a failure too", "[ask][stream]") {
+  const std::string half = R"(data: {"choices":[{"delta":{"con)";
+  const Reply reply =
+      GENERATE_COPY(event_stream({token_event("a")}), event_stream({token_event("a"), half}),
+                    Reply{.body = token_event("a"), .content_type = "text/event-stream; charset=utf-8"});
+  const Streamed streamed({reply, chat_stream("b")});
+  CHECK(streamed.pieces == Lines{"a", "b"});
+  CHECK(!streamed.failure().status());
+  CHECK(has(streamed.failure().message(), "has no end"));
+}
+
+TEST_CASE("an error event in a stream that began well is a failure, with its status and code",
+          "[ask][stream][field-37]") {
+  struct Case {
+    std::string event;
+    std::optional<int> status;
+    std::string code;
+    std::string message;
+    Lines calls;
+  };
+  const Lines again{"first", "first", "second"};
+  const Lines on{"first", "second"};
+  const Case c = GENERATE_COPY(values<Case>({
+      {error_event(529, "overloaded", "overloaded_error"), 529, "overloaded_error", "overloaded", again},
+      {error_event(401, "expired", "c"), 401, "c", "expired", on},
+      {error_event(400, "bad", "c"), 400, "c", "bad", {"first"}},
+      {"data: {\"error\":{\"message\":\"m\",\"code\":502}}\n\n", 502, "502", "m", again},
+      {"data: {\"error\":{\"status\":\"UNAVAILABLE\",\"code\":503}}\n\n", 503, "503", "an error in the answer", again},
+      {"data: {\"error\":{\"message\":\"m\",\"type\":\"server_error\",\"code\":null}}\n\n", std::nullopt,
+       "server_error", "m", again},
+      {"data: {\"error\":{\"message\":\"m\",\"code\":\"insufficient_quota\"}}\n\n", std::nullopt, "insufficient_quota",
+       "m", on},
+      {"data: {\"error\":\"m\"}\n\n", std::nullopt, "", "m", again},
+      {"event: error\ndata: {\"message\":\"m\"}\n\n", std::nullopt, "", "m", again},
+      {"event: error\ndata: oh\ndata: no\n\n", std::nullopt, "", "oh no", again},
+      {"data: {\"choices\":[{\"finish_reason\":\"content_filter\"}]}\n\n", 200, "content_filter",
+       "the content was filtered", on},
+      {"data: {\"choices\":[{\"delta\":{\"refusal\":\"I \"}}]}\n\n"
+       "data: {\"choices\":[{\"delta\":{\"refusal\":\"won't\"}}]}\n\n" +
+           done,
+       200, "refusal", "I won't", on},
+      {"data: <html>\n\n", 200, "", "the answer is not JSON but <html>", on},
+  }));
+  CAPTURE(c.event);
+  const Streamed streamed({event_stream({token_event("half"), c.event, token_event("lost")}), chat_stream("whole")}, {},
+                          2);
+  CHECK(streamed.failure().status() == c.status);
+  CHECK(streamed.failure().code() == c.code);
+  CHECK(streamed.failure().message() == c.message);
+  CHECK(streamed.failure().kind() == planb::CauseKind::error);
+  CHECK(streamed.log.names() == c.calls);
+  Lines pieces;
+  for (const std::string& call : c.calls) pieces.push_back(call == "first" ? "half" : "whole");
+  CHECK(streamed.pieces == pieces);
+}
+
+TEST_CASE("an error answer in place of a stream tells what it would tell otherwise", "[ask][stream]") {
+  Reply busy = chat_error(429, "busy", "c");
+  busy.headers = {{"Retry-After", "7"}};
+  busy.content_type = GENERATE("application/json", "text/event-stream");
+  const Streamed streamed({busy, chat_stream("hi")});
+  CHECK(streamed.pieces == Lines{"hi"});
+  CHECK(streamed.failure().status() == 429);
+  CHECK(streamed.failure().code() == "c");
+  CHECK(streamed.failure().retry_after() == planb::Duration(7s));
+}
+
+TEST_CASE("a stream that falls silent, or says nothing of the answer any more, is left after the step's time",
+          "[ask][stream][field-40]") {
+  struct Case {
+    Reply reply;
+    Lines pieces;
+  };
+  const Case c = GENERATE(values<Case>({{cut(chat_stream("a b"), Reply::nothing), {"whole"}},
+                                        {cut(chat_stream("a b"), Reply::half_then_silence), {"a", "whole"}},
+                                        {cut(event_stream({token_event("a")}), Reply::endless), {"a", "whole"}}}));
+  const Streamed streamed({c.reply, chat_stream("whole")}, {}, 1, 100ms);
+  CHECK(streamed.pieces == c.pieces);
+  CHECK(streamed.failure().kind() == planb::CauseKind::timeout);
+  CHECK(streamed.took >= 100ms);
+  CHECK(streamed.took < 2s);
+}
+
+TEST_CASE("a stream may take longer than the step's time, as long as it goes on", "[ask][stream]") {
+  Reply slow = chat_stream("a b c d e f");
+  slow.pause = 35ms;
+  const Streamed streamed({slow}, {}, 1, 200ms);
+  CHECK(streamed.answered_by == "first");
+  CHECK(streamed.pieces.size() == 6);
+  CHECK(streamed.took > 200ms);
+}
+
+TEST_CASE("the budget ends a stream, and no piece comes after it", "[ask][stream]") {
+  Reply slow = chat_stream("a b c d e f");
+  slow.pause = 20ms;
+  const Streamed streamed({slow, chat_stream("not asked")}, {.budget = 70ms});
+  REQUIRE(streamed.error);
+  CHECK(streamed.error->end() == planb::RunEnd::deadline);
+  CHECK(streamed.pieces.size() < 5);
+  CHECK(streamed.error->report().delivered == streamed.pieces.size());
+  CHECK(streamed.requests == std::vector<std::size_t>{1, 0});
+}
+
+TEST_CASE("what may follow half of an answer is the caller's to say", "[ask][stream][field-33]") {
+  struct Case {
+    planb::PartialStream partial;
+    Lines pieces;
+    std::string error;
+  };
+  const Case c = GENERATE(values<Case>(
+      {{planb::PartialStream::allow, {"a", "a", "b", " c"}, ""},
+       {planb::PartialStream::prevent_fallback,
+        {"a", "a"},
+        "plan exhausted after partial output (2 elements): first: 2 "},
+       {planb::PartialStream::prevent_retry, {"a"}, "plan exhausted after partial output (1 element): first: "}}));
+  const Streamed streamed({cut(chat_stream("a b"), Reply::half_then_hang_up), chat_stream("b c")},
+                          {.partial = c.partial}, 2);
+  CHECK(streamed.pieces == c.pieces);
+  CHECK(streamed.error.has_value() == !c.error.empty());
+  if (streamed.error) CHECK(has(streamed.error->what(), c.error));
+}
+
+TEST_CASE("with no piece out yet, any provider may follow", "[ask][stream]") {
+  const Streamed streamed({event_stream({error_event(503, "down", "c")}), chat_stream("hi")},
+                          {.partial = planb::PartialStream::prevent_retry});
+  CHECK(streamed.pieces == Lines{"hi"});
+}
+
+TEST_CASE("a reader who has enough ends the stream, and one who throws ends it with that", "[ask][stream]") {
+  const bool throws = GENERATE(false, true);
+  const LoopbackProvider server(chat_stream("a b c"));
+  const LoopbackProvider next(chat_stream("not asked"));
+  const auto plan = ask::make_plan({at(server.url()), at(next.url())}, 30s, next_step,
+                                   [](const ask::Provider& p) { return ask::ChatClient(p); });
+  Lines pieces;
+  const auto stream = [&] {
+    ask::stream_from_providers(plan, "hello",
+                               [&](const std::string& piece) {
+                                 if (throws) throw std::out_of_range("full");
+                                 pieces.push_back(piece);
+                                 return pieces.size() < 2;
+                               },
+                               {});
+  };
+  if (throws) {
+    CHECK_THROWS_AS(stream(), std::out_of_range);
+  } else {
+    stream();
+    CHECK(pieces == Lines{"a", " b"});
+  }
+  CHECK(next.requests().empty());
+}
+
+TEST_CASE("a streamed answer that is too long is given up", "[ask][stream]") {
+  const bool in_events = GENERATE(true, false);
+  const std::string text(200, 'x');
+  const Streamed streamed({in_events ? event_stream({token_event("a"), token_event(text), done}) : chat_answer(text)},
+                          {}, 1, 30s, 150);
+  REQUIRE(streamed.error);
+  CHECK(streamed.failure().message() == "the answer is longer than 150 bytes");
+  CHECK(streamed.failure().status() == 200);
+}
+
+// --- What is on the screen
+
+TEST_CASE("who reads a streamed answer is told that another one begins", "[ask][stream]") {
+  struct Case {
+    std::vector<Reply> replies;
+    bool quiet;
+    std::string out;
+  };
+  const Reply half = event_stream({token_event("half"), token_event(" of"), error_event(503, "down", "c")});
+  const Reply down = chat_error(503, "down", "c");
+  const Reply well = chat_stream("the whole");
+  const Case c = GENERATE_COPY(values<Case>({
+      {{well}, true, "the whole\n"},
+      {{half, well}, true, "half of\n-- first broke off; second starts afresh --\nthe whole\n"},
+      {{half, down, well},
+       true,
+       "half of\n-- first broke off; second starts afresh --\n-- second failed; third starts afresh --\nthe whole\n"},
+      {{down, well}, true, "the whole\n"},
+      {{event_stream({token_event("a line\n"), done})}, true, "a line\n"},
+      {{down, half, well},
+       false,
+       "AttemptStart #1 step=0 first\nAttemptFailure #1 step=0 first 503 down, next step\n"
+       "AttemptStart #2 step=1 second\nhalf of\nAttemptFailure #2 step=1 second 503 down, next step\n"
+       "AttemptStart #3 step=2 third\n-- second broke off; third starts afresh --\nthe whole\n"
+       "AttemptSuccess #3 step=2 third\n\nAnswered by third, attempt 3\n"},
+      {{half, half}, true, "half of\n-- first broke off; second starts afresh --\nhalf of\n"},
+  }));
+  std::ostringstream out;
+  std::ostringstream err;
+  ask::Printer printer(out, err, c.quiet);
+  const Streamed streamed(c.replies, {}, 1, 30s, 1000, &printer);
+  if (streamed.error) {
+    printer.error(*streamed.error);
+    CHECK(err.str() == "ask: plan exhausted after partial output (4 elements): first: 503 down; second: 503 down\n");
+  } else {
+    printer.end_of_pieces(streamed.answered_by, static_cast<int>(streamed.log.names().size()));
+    CHECK(err.str().empty());
+  }
+  CHECK(out.str() == c.out);
+}
+
 #ifndef _WIN32
 
 TEST_CASE("a refused connection is an error without a status", "[ask][loopback][field-22]") {
@@ -954,6 +1385,57 @@ TEST_CASE("ask, without arguments, shows itself at work", "[ask][program]") {
         "No model here, only an echo: What is a plan B?\n"
         "\n"
         "Answered by local, attempt 4\n");
+}
+
+TEST_CASE("ask --stream, without providers, shows what can go wrong after half of an answer", "[ask][program]") {
+  std::string out = run_ask({"--stream", "--timeout", "100ms"}).out;
+  for (std::size_t at = 0; (at = out.find("127.0.0.1:", at)) != std::string::npos;) {
+    at += std::string_view("127.0.0.1:").size();
+    out.erase(at, out.find_first_not_of("0123456789", at) - at);
+  }
+  CHECK(out ==
+        "AttemptStart #1 step=0 openai\n"
+        "No model here, only an echo:\n"
+        "AttemptFailure #1 step=0 openai no complete answer from 127.0.0.1:, next step\n"
+        "AttemptStart #2 step=1 anthropic\n"
+        "-- openai broke off; anthropic starts afresh --\n"
+        "No model\n"
+        "AttemptFailure #2 step=1 anthropic 529 overloaded, next step\n"
+        "AttemptStart #3 step=2 mistral\n"
+        "-- anthropic broke off; mistral starts afresh --\n"
+        "No model here, only an echo:\n"
+        "AttemptFailure #3 step=2 mistral timed out: no complete answer from 127.0.0.1:, next step\n"
+        "AttemptStart #4 step=3 local\n"
+        "-- mistral broke off; local starts afresh --\n"
+        "No model here, only an echo: What is a plan B?\n"
+        "AttemptSuccess #4 step=3 local\n"
+        "\n"
+        "Answered by local, attempt 4\n");
+}
+
+TEST_CASE("ask --stream --quiet prints the pieces, and where one answer ends and another begins", "[ask][program]") {
+  const LoopbackProvider half(cut(chat_stream("half of it"), Reply::half_then_hang_up));
+  const LoopbackProvider well(chat_stream("the whole"));
+  const auto run = [&](const Lines& more) {
+    Lines arguments{"--stream",   "--quiet",
+                    "--attempts", "1",
+                    "--provider", "first=http://" + half.url().authority(),
+                    "--provider", provider_at(well.url()),
+                    "--prompt",   "hello"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_ask(arguments);
+  };
+
+  const Ended both = run({});
+  CHECK(both.status == 0);
+  CHECK(both.out == "half of\n-- first broke off; it starts afresh --\nthe whole\n");
+  CHECK(both.err.empty());
+
+  const Ended one = run({"--partial", "prevent-fallback"});
+  CHECK(one.status == 1);
+  CHECK(one.out == "half of\n");
+  CHECK(one.err == "ask: plan exhausted after partial output (2 elements): first: no complete answer from " +
+                       half.url().authority() + ", after partial output\n");
 }
 
 TEST_CASE("ask passes over what failed its last prompts", "[ask][program]") {
@@ -1066,11 +1548,9 @@ TEST_CASE("ask ends with 2 and one line where it was called wrongly", "[ask][pro
 }
 
 TEST_CASE("ask ends with 1 and one line where nobody answered", "[ask][program]") {
-  const std::vector<std::string> rest{"--prompt", "hello", "--attempts", "1", "--timeout", "0.1"};
-  const auto run = [&](const ask::Url& url) {
-    std::vector<std::string> arguments{"--provider", provider_at(url)};
-    arguments.insert(arguments.end(), rest.begin(), rest.end());
-    const Ended ended = run_ask(arguments);
+  const auto run = [&](const ask::Url& url, const std::string& timeout = "30s") {
+    const Ended ended =
+        run_ask({"--provider", provider_at(url), "--prompt", "hello", "--attempts", "1", "--timeout", timeout});
     CHECK(ended.status == 1);
     CHECK(is_complaint(ended.err));
     return ended.err;
@@ -1091,13 +1571,14 @@ TEST_CASE("ask ends with 1 and one line where nobody answered", "[ask][program]"
     Reply reply;
     reply.extent = Reply::nothing;
     const LoopbackProvider server(reply);
-    CHECK(has(run(server.url()), "it: timed out: no complete answer"));
+    CHECK(has(run(server.url(), "0.1"), "it: timed out: no complete answer"));
   }
 }
 
 TEST_CASE("ask says so where its answer cannot be written", "[ask][program]") {
   if (::access("/dev/full", W_OK) != 0) return;
-  const std::string command = shell_word(ASK_PROGRAM) + " >/dev/full 2>/dev/null";
+  const std::string stream = GENERATE("", " --stream");
+  const std::string command = shell_word(ASK_PROGRAM) + stream + " >/dev/full 2>/dev/null";
   const int status = std::system(command.c_str());
   CHECK(WEXITSTATUS(status) == 1);
 }

@@ -18,6 +18,10 @@
 #include "catch.hpp"
 #include "results.hpp"
 
+#if defined(PLANB_TESTS_WANT_SINGLE_HEADER) && !defined(PLANB_SINGLE_HEADER)
+#error "these tests were to see the single header"
+#endif
+
 #if __has_include(<tl/expected.hpp>)
 #include <tl/expected.hpp>
 #endif

@@ -7,6 +7,7 @@
 #include <planb/retry_after.hpp>
 
 #include "provider.hpp"
+#include "sse.hpp"
 #include "text.hpp"
 
 #include <httplib.h>
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,10 +41,26 @@ class ChatClient {
   // the system takes to look up a host's name is the one thing that cannot be cut short.
   [[nodiscard]] std::string complete(const std::string& prompt, const planb::Attempt& attempt) const;
 
+  // The same in pieces, as the provider makes them: calls emit(std::string) for each, while it returns true. Here the
+  // attempt's time bounds the provider's silence. A provider that knows no streaming gives all of it in one piece.
+  template <class Emit>
+  void stream(const std::string& prompt, const planb::Attempt& attempt, const Emit& emit) const;
+
  private:
-  [[nodiscard]] httplib::Request request(const std::string& prompt) const;
+  // An answer in pieces, so far.
+  struct Progress {
+    std::string refusal = {};
+    bool complete = false;
+  };
+
+  [[nodiscard]] httplib::Request request(const std::string& prompt, bool stream) const;
+  [[nodiscard]] httplib::Result send(httplib::Request& request, const planb::Attempt& attempt) const;
+  [[nodiscard]] planb::ProviderError too_long(int status) const;
   [[nodiscard]] std::string read_answer(const httplib::Response& response) const;
-  [[nodiscard]] planb::ProviderError refusal(const httplib::Response& response, const nlohmann::json& body) const;
+  [[nodiscard]] std::string read_event(const ServerSentEvent& event, Progress& progress, int status) const;
+  [[nodiscard]] planb::ProviderError refusal(const nlohmann::json& body, int status, std::string phrase,
+                                             std::optional<planb::Duration> wait_hint = {}) const;
+  [[nodiscard]] planb::ProviderError not_json(int status, const std::string& text) const;
   [[nodiscard]] planb::ProviderError no_answer(httplib::Error error) const;
 
   // What the provider says may quote the key.
@@ -79,24 +97,122 @@ namespace detail {
 }  // namespace detail
 
 inline std::string ChatClient::complete(const std::string& prompt, const planb::Attempt& attempt) const {
-  const Url& url = provider_.url;
-  const std::unique_ptr<httplib::ClientImpl> http = url.tls ? std::make_unique<httplib::SSLClient>(url.host, url.port)
-                                                            : std::make_unique<httplib::ClientImpl>(url.host, url.port);
-
-  httplib::Request asked = request(prompt);
+  httplib::Request asked = request(prompt, false);
   int status = 0;
   std::string body;
-  bool too_long = false;
+  bool long_body = false;
   asked.response_handler = [&](const httplib::Response& response) {
     status = response.status;
     return true;
   };
   asked.content_receiver = [&](const char* data, std::size_t size, auto, auto) {
-    too_long = size > most_bytes_ - body.size();
-    if (!too_long) body.append(data, size);
-    return !too_long;
+    long_body = size > most_bytes_ - body.size();
+    if (!long_body) body.append(data, size);
+    return !long_body;
   };
 
+  httplib::Result result = send(asked, attempt);
+  if (long_body) throw too_long(status);
+  if (!result) throw no_answer(result.error());
+  result->body = std::move(body);
+  return read_answer(*result);
+}
+
+template <class Emit>
+void ChatClient::stream(const std::string& prompt, const planb::Attempt& attempt, const Emit& emit) const {
+  httplib::Request asked = request(prompt, true);
+  int status = 0;
+  bool in_events = false;
+  std::size_t bytes = 0;
+  std::string body;  // of an answer that is not in events
+  SseParser parser;
+  Progress progress;
+  bool wanted = true;
+  std::exception_ptr thrown;  // not through the HTTP library
+
+  const auto on_event = [&](const ServerSentEvent& event) {
+    std::string text = read_event(event, progress, status);
+    if (!text.empty()) wanted = emit(std::move(text));
+    return wanted && !progress.complete;
+  };
+  asked.response_handler = [&](const httplib::Response& response) {
+    status = response.status;
+    in_events =
+        status >= 200 && status < 300 && response.get_header_value("Content-Type").starts_with("text/event-stream");
+    return true;
+  };
+  asked.content_receiver = [&](const char* data, std::size_t size, auto, auto) {
+    try {
+      bytes += size;
+      if (bytes > most_bytes_) throw too_long(status);
+      if (in_events) {
+        // A sign of life that is no text does not count.
+        return parser.feed({data, size}, on_event) && attempt.timeout() != planb::Duration::zero();
+      }
+      body.append(data, size);
+      return true;
+    } catch (...) {
+      thrown = std::current_exception();
+      return false;
+    }
+  };
+
+  httplib::Result result = send(asked, attempt);
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+  if (!wanted) return;
+  if (!progress.complete) {
+    if (!result) throw no_answer(result.error());
+    if (!in_events) {
+      result->body = std::move(body);
+      emit(read_answer(*result));
+      return;
+    }
+    parser.finish([&](const ServerSentEvent& event) {
+      const bool whole = event.data == "[DONE]" || nlohmann::json::accept(event.data);
+      return whole && on_event(event);
+    });
+    if (!wanted) return;
+    if (!progress.complete) throw planb::ProviderError("the answer of " + provider_.url.authority() + " has no end");
+  }
+  if (!progress.refusal.empty()) throw planb::ProviderError(status, presentable(progress.refusal), "refusal");
+}
+
+// The text in an event of the answer; empty where it has none.
+inline std::string ChatClient::read_event(const ServerSentEvent& event, Progress& progress, int status) const {
+  if (event.data == "[DONE]") {
+    progress.complete = true;
+    return {};
+  }
+  if (event.data.empty()) return {};
+  const nlohmann::json body = nlohmann::json::parse(event.data, nullptr, false);  // discarded where it is not JSON
+  if (const nlohmann::json& error = detail::member(body, "error"); event.name == "error" || !error.is_null()) {
+    // The status of the answer was sent before the trouble began, and says nothing of it. Some name one in the event;
+    // otherwise it is the code that tells.
+    int named = 0;
+    for (const nlohmann::json* const value : {&detail::member(error, "status"), &detail::member(error, "code")}) {
+      if (named < 400) named = detail::read_number(detail::text_of(*value), 599);
+    }
+    throw refusal(body, named < 400 ? 0 : named, body.is_discarded() ? event.data : "an error in the answer");
+  }
+  if (body.is_discarded()) throw not_json(status, event.data);
+
+  const nlohmann::json& choices = detail::member(body, "choices");
+  if (!choices.is_array() || choices.empty()) return {};  // such as the usage
+  const nlohmann::json& delta = detail::member(choices[0], "delta");
+  progress.refusal += detail::text_of(detail::member(delta, "refusal"));
+  if (const std::string reason = detail::text_of(detail::member(choices[0], "finish_reason")); !reason.empty()) {
+    // After text as well: what was said before it does not count as an answer.
+    if (reason == "content_filter") throw planb::ProviderError(status, "the content was filtered", reason);
+    progress.complete = true;
+  }
+  const nlohmann::json& content = detail::member(delta, "content");
+  return content.is_string() ? content.get<std::string>() : std::string();
+}
+
+inline httplib::Result ChatClient::send(httplib::Request& request, const planb::Attempt& attempt) const {
+  const Url& url = provider_.url;
+  const std::unique_ptr<httplib::ClientImpl> http = url.tls ? std::make_unique<httplib::SSLClient>(url.host, url.port)
+                                                            : std::make_unique<httplib::ClientImpl>(url.host, url.port);
   if (const std::optional<planb::Duration> left = attempt.timeout()) {
     // Each bounds one wait for the network. A little more than what is left: where the time for all of them together is
     // up, it is the stop token that says so, and the attempt's deadline has then passed.
@@ -108,24 +224,18 @@ inline std::string ChatClient::complete(const std::string& prompt, const planb::
 #if PLANB_HAS_STOP_TOKEN
   const std::stop_callback hang_up(attempt.stop_token(), [&http] { http->stop(); });
 #endif
-
-  httplib::Result result = http->send(asked);
-  if (too_long) {
-    throw planb::ProviderError(status, "the answer is longer than " + std::to_string(most_bytes_) + " bytes");
-  }
-  if (!result) throw no_answer(result.error());
-  result->body = std::move(body);
-  return read_answer(*result);
+  return http->send(request);
 }
 
-inline httplib::Request ChatClient::request(const std::string& prompt) const {
+inline httplib::Request ChatClient::request(const std::string& prompt, bool stream) const {
   nlohmann::json body{{"messages", {{{"role", "user"}, {"content", prompt}}}}};
   if (!provider_.model.empty()) body["model"] = provider_.model;
+  if (stream) body["stream"] = true;
   httplib::Request request;
   request.method = "POST";
   request.path = provider_.url.path;
   request.set_header("Content-Type", "application/json");
-  request.set_header("Accept", "application/json");
+  request.set_header("Accept", stream ? "text/event-stream, application/json" : "application/json");
   if (!provider_.key.empty()) request.set_header("Authorization", "Bearer " + provider_.key);
   request.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return request;
@@ -134,11 +244,10 @@ inline httplib::Request ChatClient::request(const std::string& prompt) const {
 inline std::string ChatClient::read_answer(const httplib::Response& response) const {
   const nlohmann::json body = nlohmann::json::parse(response.body, nullptr, false);  // discarded where it is not JSON
   const bool good = response.status >= 200 && response.status < 300;
-  if (!good || !detail::member(body, "error").is_null()) throw refusal(response, body);
-  if (body.is_discarded()) {
-    const std::string start = response.body.empty() ? "nothing" : presentable(response.body);
-    throw planb::ProviderError(response.status, "the answer is not JSON but " + one_line(start, 80));
+  if (!good || !detail::member(body, "error").is_null()) {
+    throw refusal(body, response.status, response.reason, detail::read_wait_hint(response));
   }
+  if (body.is_discarded()) throw not_json(response.status, response.body);
   const nlohmann::json& choices = detail::member(body, "choices");
   const nlohmann::json none;
   const nlohmann::json& choice = choices.is_array() && !choices.empty() ? choices[0] : none;
@@ -157,15 +266,24 @@ inline std::string ChatClient::read_answer(const httplib::Response& response) co
   return content.get<std::string>();
 }
 
-inline planb::ProviderError ChatClient::refusal(const httplib::Response& response, const nlohmann::json& body) const {
+inline planb::ProviderError ChatClient::refusal(const nlohmann::json& body, int status, std::string phrase,
+                                                std::optional<planb::Duration> wait_hint) const {
   const nlohmann::json& error = detail::member(body, "error");
   std::string message = detail::text_of(error.is_string() ? error : detail::member(error, "message"));
   if (message.empty()) message = detail::text_of(detail::member(body, "message"));
-  if (message.empty()) message = response.reason;
+  if (message.empty()) message = std::move(phrase);
   std::string code = detail::text_of(detail::member(error, "code"));
   if (code.empty()) code = detail::text_of(detail::member(error, "type"));
-  return planb::ProviderError(response.status, presentable(std::move(message)), presentable(std::move(code)),
-                              detail::read_wait_hint(response));
+  return planb::ProviderError(status, presentable(std::move(message)), presentable(std::move(code)), wait_hint);
+}
+
+inline planb::ProviderError ChatClient::not_json(int status, const std::string& text) const {
+  const std::string start = text.empty() ? "nothing" : presentable(text);
+  return planb::ProviderError(status, "the answer is not JSON but " + one_line(start, 80));
+}
+
+inline planb::ProviderError ChatClient::too_long(int status) const {
+  return planb::ProviderError(status, "the answer is longer than " + std::to_string(most_bytes_) + " bytes");
 }
 
 inline planb::ProviderError ChatClient::no_answer(httplib::Error error) const {

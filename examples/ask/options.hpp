@@ -4,6 +4,7 @@
 #include <planb/classify.hpp>
 #include <planb/clock.hpp>
 #include <planb/schedule.hpp>
+#include <planb/stream_options.hpp>
 
 #include "provider.hpp"
 #include "text.hpp"
@@ -22,6 +23,7 @@ inline constexpr std::string_view usage =
     R"(Sends a prompt to chat completion endpoints, one after the other, until one answers.
 
   ask [--prompt TEXT ...]       goes through three providers of its own, on this machine
+  ask --stream                  goes through four others, three of which fail after half of their answer
   ask --provider name=url[,model=...][,key_env=VAR] ... [--prompt TEXT ...]
 
   --provider name=url[,...]     an OpenAI-compatible endpoint; repeat it for the next one in the chain.
@@ -29,7 +31,12 @@ inline constexpr std::string_view usage =
                                 model=...     the model to ask for
                                 key_env=VAR   the environment variable that holds the API key
   --prompt TEXT                 the prompt; - or nothing: read it from standard input; repeat it for the next prompt
-  --timeout 30s                 for one attempt (30s); also 250ms, 1.5m, or a number of seconds
+  --stream                      print the answer as it comes
+  --partial allow|prevent-fallback|prevent-retry
+                                where a provider fails after the first piece of its answer: let the next one start
+                                afresh, try only the same one again, or give up (allow)
+  --timeout 30s                 for one attempt (30s); also 250ms, 1.5m, or a number of seconds;
+                                with --stream for each silence: before the first piece, and between two of them
   --attempts N                  for each provider, counting the first (2)
   --budget 2m                   for one prompt, all providers together (no limit; 30s for the program's own providers)
   --refusal next|abort          where a provider refuses what the prompt is about: ask the next one, or give up (next)
@@ -44,16 +51,19 @@ A provider that fails N times in a row, or twice where N is 1, is passed over fo
 says so: `ask --prompt one --prompt two` shows it.
 
 Each event is printed as it happens, then the answer and who gave it; alerts and errors go to standard error.
+A streamed answer that broke off stays on the screen: a line says so, and who starts afresh.
 Ends with 0 after an answer to every prompt, 1 where one got none, 2 where the command line is wrong.
 )";
 
 struct Options {
-  std::vector<Provider> providers;   // none: the program's own
-  std::vector<std::string> prompts;  // none: from standard input, or the program's own
-  planb::Duration timeout = std::chrono::seconds(30);
+  std::vector<Provider> providers;         // none: the program's own
+  std::vector<std::string> prompts;        // none: from standard input, or the program's own
+  std::optional<planb::Duration> timeout;  // of one attempt
   std::optional<int> attempts;
   std::optional<planb::Duration> budget;  // of one prompt
   planb::Refusal refusal = planb::Refusal::next_step;
+  bool stream = false;
+  std::optional<planb::PartialStream> partial;
   bool quiet = false;
   bool help = false;
 };
@@ -178,6 +188,19 @@ namespace detail {
       options.providers.push_back(parse_provider(value("local=http://127.0.0.1:8080")));
     } else if (name == "--prompt") {
       options.prompts.push_back(value("\"What is a plan B?\""));
+    } else if (name == "--stream") {
+      options.stream = flag();
+    } else if (name == "--partial") {
+      const std::string text = value("allow");
+      if (text == "allow") {
+        options.partial = planb::PartialStream::allow;
+      } else if (text == "prevent-fallback") {
+        options.partial = planb::PartialStream::prevent_fallback;
+      } else if (text == "prevent-retry") {
+        options.partial = planb::PartialStream::prevent_retry;
+      } else {
+        throw UsageError("--partial " + in_quotes(text) + ": expected allow, prevent-fallback or prevent-retry");
+      }
     } else if (name == "--timeout") {
       options.timeout = time("30s");
     } else if (name == "--budget") {
@@ -199,6 +222,7 @@ namespace detail {
       throw UsageError("unexpected argument " + in_quotes(argument) + "; a prompt goes after --prompt");
     }
   }
+  if (options.partial && !options.stream) throw UsageError("--partial says something of --stream only");
   for (Provider& provider : options.providers) {
     provider.attempts = options.attempts.value_or(2);
     provider.pause = planb::jittered(planb::exponential(std::chrono::milliseconds(250)));

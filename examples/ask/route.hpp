@@ -38,6 +38,7 @@ inline constexpr std::chrono::seconds time_off(30);
 // One step for each provider, in order, with a breaker of its own, which all runs of the plan share.
 // `make_client(provider)` builds the client of one attempt, which has
 //   std::string complete(const std::string& prompt, const planb::Attempt&)
+//   void stream(const std::string& prompt, const planb::Attempt&, const Emit& emit)
 // and throws planb::ProviderError.
 template <class MakeClient>
 [[nodiscard]] auto make_plan(const std::vector<Provider>& providers, planb::Duration timeout, planb::Refusal refusal,
@@ -64,6 +65,20 @@ template <class Client>
                                                            const planb::RunOptions& options) {
   return planb::try_run_with_plan(
       plan, [&](Client& client, const planb::Attempt& attempt) { return client.complete(prompt, attempt); }, options);
+}
+
+// Hands each piece of the answer to `sink` as it comes, and gives the name of who answered and the number of the
+// attempt. Throws planb::PlanError.
+template <class Client, class Sink>
+std::pair<std::string, int> stream_from_providers(const planb::ExecutionPlan<Client>& plan, const std::string& prompt,
+                                                  Sink&& sink, const planb::StreamOptions& options) {
+  return planb::stream_with_plan(
+      plan,
+      [&](Client& client, const auto& emit, const planb::Attempt& attempt) {
+        client.stream(prompt, attempt, emit);
+        return std::pair(std::string(attempt.step_name), attempt.attempt);
+      },
+      sink, options);
 }
 
 // What somebody should hear of although the next provider may answer, such as "ALERT openai: 401 unauthorized".
