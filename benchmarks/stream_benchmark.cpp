@@ -54,7 +54,8 @@ void add_stream_rows() {
   });
   add("1000 elements pushed", "planb", [push](int& from) {
     Sum sum;
-    planb::stream_with_plan(plan(), [&](Source&, auto& emit) { push(from, emit); }, sum);
+    planb::stream_with_plan(
+        plan(), [&](Source&, auto& emit) { push(from, emit); }, sum);
     return sum.total;
   });
   add("1000 elements pulled", "hand", [](int& from) {

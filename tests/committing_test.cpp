@@ -83,7 +83,8 @@ TEST_CASE("after the first element that counts there has been output", "[committ
   Script script({{.elements = {0, 1, -1}, .status = 503}});
   const Seen seen = run(form, script, 10, {.partial = PartialStream::prevent_fallback});
   CHECK(seen.items == Items{0, 1, -1});
-  CHECK(seen.end == "plan exhausted after partial output (3 elements): alpha: 503 as the test says, after partial output");
+  CHECK(seen.end ==
+        "plan exhausted after partial output (3 elements): alpha: 503 as the test says, after partial output");
 }
 
 TEST_CASE("more elements than the limit are let through, and are output", "[committing]") {
@@ -143,17 +144,16 @@ TEST_CASE("elements that are held back end a silence too", "[committing]") {
 
 TEST_CASE("an attempt does not count what is held back as delivered", "[committing]") {
   std::vector<std::size_t> delivered;
-  stream_with_plan(
-      two_steps(),
-      committing(
-          [&](const Client&, auto& emit, const planb::Attempt& attempt) {
-            for (const int element : {0, -1, 5, 6}) {
-              emit(element);
-              delivered.push_back(attempt.delivered());
-            }
-          },
-          is_output, 10),
-      [](int) {});
+  stream_with_plan(two_steps(),
+                   committing(
+                       [&](const Client&, auto& emit, const planb::Attempt& attempt) {
+                         for (const int element : {0, -1, 5, 6}) {
+                           emit(element);
+                           delivered.push_back(attempt.delivered());
+                         }
+                       },
+                       is_output, 10),
+                   [](int) {});
   CHECK(delivered == std::vector<std::size_t>{0, 0, 3, 4});
 }
 
@@ -204,16 +204,15 @@ TEST_CASE("a predicate that throws ends the run as a rule of the plan, with no o
 TEST_CASE("a prelude of a producer that returns an error is dropped", "[committing]") {
   using Result = results::Outcome<int, planb::ProviderError>;
   Items items;
-  const Result result = stream_with_plan(
-      two_steps(),
-      committing(
-          [](const Client& client, auto& emit) -> Result {
-            emit(-client.id);
-            if (client.id == 1) return planb::ProviderError(503);
-            return client.id;
-          },
-          is_output, 10),
-      [&](int item) { items.push_back(item); });
+  const Result result = stream_with_plan(two_steps(),
+                                         committing(
+                                             [](const Client& client, auto& emit) -> Result {
+                                               emit(-client.id);
+                                               if (client.id == 1) return planb::ProviderError(503);
+                                               return client.id;
+                                             },
+                                             is_output, 10),
+                                         [&](int item) { items.push_back(item); });
   CHECK(result.has_value());
   CHECK(items == Items{-2});
 }
@@ -264,9 +263,12 @@ TEST_CASE("elements of several types, and such as can only be moved, are held ba
   CHECK(numbers == Items{1, 2, 3});
 
   std::vector<bool> bits;
-  for (const bool bit : stream_with_plan(two_steps(), committing([](const Client&) { return std::views::iota(0, 3) |
-                                                                     std::views::transform([](int i) { return i == 2; }); },
-                                                                 [](bool bit) { return bit; }, 10))) {
+  for (const bool bit : stream_with_plan(two_steps(), committing(
+                                                          [](const Client&) {
+                                                            return std::views::iota(0, 3) |
+                                                                   std::views::transform([](int i) { return i == 2; });
+                                                          },
+                                                          [](bool bit) { return bit; }, 10))) {
     bits.push_back(bit);
   }
   CHECK(bits == std::vector<bool>{false, false, true});
@@ -275,9 +277,9 @@ TEST_CASE("elements of several types, and such as can only be moved, are held ba
 TEST_CASE("what is held back is a copy: the source's own elements stay as they are", "[committing]") {
   std::vector<std::string> kept{"prelude", "output"};
   std::vector<std::string> seen;
-  for (const std::string& text : stream_with_plan(
-           two_steps(), committing([&](const Client&) -> const std::vector<std::string>& { return kept; },
-                                   [](const std::string& s) { return s == "output"; }, 10))) {
+  for (const std::string& text :
+       stream_with_plan(two_steps(), committing([&](const Client&) -> const std::vector<std::string>& { return kept; },
+                                                [](const std::string& s) { return s == "output"; }, 10))) {
     seen.push_back(text);
   }
   CHECK(seen == kept);
@@ -299,8 +301,8 @@ TEST_CASE("a stop ends a prelude", "[committing]") {
                                      [&](int item) { items.push_back(item); }, {.stop = stop.get_token()}),
                     planb::PlanInterrupted);
   } else {
-    auto stream = stream_with_plan(two_steps(), committing(streams::Source{script}, predicate, 10),
-                                   {.stop = stop.get_token()});
+    auto stream =
+        stream_with_plan(two_steps(), committing(streams::Source{script}, predicate, 10), {.stop = stop.get_token()});
     CHECK_THROWS_AS(stream.begin(), planb::PlanInterrupted);
   }
   CHECK(items.empty());

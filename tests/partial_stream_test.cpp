@@ -88,10 +88,9 @@ TEST_CASE("by default the next step starts afresh after output, and the consumer
   const Seen seen = run(f.form, two_steps(), script, f.options());
   CHECK(seen.items == Items{1, 2, 3, 1, 2, 3});
   CHECK(seen.end == "ok");
-  CHECK(f.log.lines() == std::vector<std::string>{
-                             "AttemptStart #1 step=0 alpha",
-                             "AttemptFailure #1 step=0 alpha 503 as the test says, next step",
-                             "AttemptStart #2 step=1 beta", "AttemptSuccess #2 step=1 beta"});
+  CHECK(f.log.lines() == std::vector<std::string>{"AttemptStart #1 step=0 alpha",
+                                                  "AttemptFailure #1 step=0 alpha 503 as the test says, next step",
+                                                  "AttemptStart #2 step=1 beta", "AttemptSuccess #2 step=1 beta"});
 }
 
 TEST_CASE("prevent_fallback: after output no other step is tried", "[stream][field-33]") {
@@ -130,8 +129,9 @@ TEST_CASE("prevent_fallback: output of an earlier attempt of the step counts", "
   Script script({{.elements = {1}, .status = 503}, {.status = 500}});
   const Seen seen = run(f.form, two_steps(2), script, f.options(PartialStream::prevent_fallback));
   CHECK(seen.items == Items{1});
-  CHECK(seen.end == "plan exhausted after partial output (1 element): alpha: 2 attempts, last 500 as the test says, "
-                    "after partial output");
+  CHECK(seen.end ==
+        "plan exhausted after partial output (1 element): alpha: 2 attempts, last 500 as the test says, "
+        "after partial output");
   CHECK(f.log.names() == std::vector{"alpha", "alpha"});
 }
 
@@ -246,8 +246,7 @@ TEST_CASE("a consumer that stops early ends the attempt as a success", "[stream]
   const Seen seen = run(f.form, two_steps(2), script, f.options(), {.take = take});
   CHECK(seen.items.size() == take);
   CHECK(seen.end == "ok");
-  CHECK(f.log.lines() ==
-        std::vector<std::string>{"AttemptStart #1 step=0 alpha", "AttemptSuccess #1 step=0 alpha"});
+  CHECK(f.log.lines() == std::vector<std::string>{"AttemptStart #1 step=0 alpha", "AttemptSuccess #1 step=0 alpha"});
 }
 
 TEST_CASE("waits between the attempts of a stream are those of its schedule", "[stream]") {
@@ -396,27 +395,26 @@ TEST_CASE("a stream's stop token fires at the end of a silence, and not while th
   };
   const auto consume = [&](int) { f.clock.advance(1h); };
   if (f.form == Form::push) {
-    planb::stream_with_plan(
-        plan,
-        [&](const Client&, auto& emit, const planb::Attempt& attempt) {
-          const planb::StopToken token = attempt.stop_token();
-          for (int i = 0; i != 3; ++i) {
-            wait(29s, token);
-            emit(i);
-          }
-          wait(31s, token);
-        },
-        consume, {.clock = &f.clock});
+    planb::stream_with_plan(plan,
+                            [&](const Client&, auto& emit, const planb::Attempt& attempt) {
+                              const planb::StopToken token = attempt.stop_token();
+                              for (int i = 0; i != 3; ++i) {
+                                wait(29s, token);
+                                emit(i);
+                              }
+                              wait(31s, token);
+                            },
+                            consume, {.clock = &f.clock});
   } else {
-    auto stream = planb::stream_with_plan(
-        plan,
-        [&](const Client&, const planb::Attempt& attempt) {
-          return std::views::iota(0, 4) | std::views::transform([&wait, token = attempt.stop_token()](int i) {
-                   wait(i == 3 ? 31s : 29s, token);
-                   return i;
-                 });
-        },
-        {.clock = &f.clock});
+    auto stream = planb::stream_with_plan(plan,
+                                          [&](const Client&, const planb::Attempt& attempt) {
+                                            return std::views::iota(0, 4) |
+                                                   std::views::transform([&wait, token = attempt.stop_token()](int i) {
+                                                     wait(i == 3 ? 31s : 29s, token);
+                                                     return i;
+                                                   });
+                                          },
+                                          {.clock = &f.clock});
     for (const int i : stream) consume(i);
   }
   CHECK(seen == std::vector<std::string>{"in time", "in time", "in time", "stopped"});
@@ -464,8 +462,7 @@ TEST_CASE("an attempt knows how many elements the consumer has", "[stream]") {
   } else {
     auto stream = planb::stream_with_plan(plan, [&](const Client& client, const planb::Attempt& attempt) {
       known.push_back(attempt.delivered());
-      return std::views::iota(static_cast<int>(attempt.delivered()), 5) |
-             std::views::transform([&client](int i) {
+      return std::views::iota(static_cast<int>(attempt.delivered()), 5) | std::views::transform([&client](int i) {
                if (client.id == 1 && i == 3) throw planb::ProviderError(503, "broke off");
                return i;
              });
@@ -478,15 +475,15 @@ TEST_CASE("an attempt knows how many elements the consumer has", "[stream]") {
 }
 
 TEST_CASE("outside a stream nothing is delivered", "[stream]") {
-  planb::run_with_plan(two_steps(), [](const Client&, const planb::Attempt& attempt) {
-    CHECK(attempt.delivered() == 0);
-  });
+  planb::run_with_plan(two_steps(),
+                       [](const Client&, const planb::Attempt& attempt) { CHECK(attempt.delivered() == 0); });
 }
 
 TEST_CASE("scheduled entry holds for streams too", "[stream]") {
   BOTH_FORMS;
-  const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}},
-                                   {.name = "beta", .provide = Client{2}, .attempts = 2, .schedule = planb::spaced(1s)}};
+  const ExecutionPlan<Client> plan{
+      {.name = "alpha", .provide = Client{1}},
+      {.name = "beta", .provide = Client{2}, .attempts = 2, .schedule = planb::spaced(1s)}};
   planb::StreamOptions options = f.options();
   options.entry = planb::StepEntry::scheduled;
   Script script({{.elements = {1}, .status = 503}, {.elements = {2}}});
@@ -515,7 +512,8 @@ TEST_CASE("a million elements", "[stream]") {
         },
         [&](int i) { sum += i; });
   } else {
-    for (const int i : planb::stream_with_plan(plan, [](const Client&) { return std::views::iota(0, count); })) sum += i;
+    for (const int i : planb::stream_with_plan(plan, [](const Client&) { return std::views::iota(0, count); }))
+      sum += i;
   }
   CHECK(sum == 499'999'500'000);
 }

@@ -242,16 +242,15 @@ TEST_CASE("the plan and the options are copied: their originals may go", "[pull]
 TEST_CASE("the first pull belongs to the attempt", "[pull][field-36]") {
   planb::testing::AttemptLog log;
   std::vector<planb::Metadata> seen;
-  auto stream = stream_with_plan(
-      two_steps(),
-      [&](const Client& client) {
-        return std::views::iota(0, 1) | std::views::transform([&](int i) {
-                 seen.push_back(planb::CurrentMetadata::get());
-                 if (client.id == 1) throw planb::ProviderError(503, "cannot connect");
-                 return i;
-               });
-      },
-      {.on_event = log});
+  auto stream = stream_with_plan(two_steps(),
+                                 [&](const Client& client) {
+                                   return std::views::iota(0, 1) | std::views::transform([&](int i) {
+                                            seen.push_back(planb::CurrentMetadata::get());
+                                            if (client.id == 1) throw planb::ProviderError(503, "cannot connect");
+                                            return i;
+                                          });
+                                 },
+                                 {.on_event = log});
   CHECK(all(stream) == Items{0});
   CHECK(seen == std::vector<planb::Metadata>{{1, 0}, {2, 1}});
   CHECK(log.names() == std::vector{"alpha", "beta"});
@@ -354,8 +353,11 @@ TEST_CASE("a source may fail in its own iterator, or in what compares it", "[pul
   };
   const int where = GENERATE(0, 1, 2);
   planb::testing::AttemptLog log;
-  const Items items = all(
-      stream_with_plan(two_steps(), [where](Client& client) { return Range{client.id, where}; }, {.on_event = log}));
+  const Items items = all(stream_with_plan(two_steps(),
+                                           [where](Client& client) {
+                                             return Range{client.id, where};
+                                           },
+                                           {.on_event = log}));
   CHECK(items == (where == 0 ? Items{0, 1} : Items{0, 0, 1}));
   CHECK(log.names() == std::vector{"alpha", "beta"});
 }
@@ -363,14 +365,14 @@ TEST_CASE("a source may fail in its own iterator, or in what compares it", "[pul
 TEST_CASE("an element that is an expected-like with an error is a failure of the attempt", "[pull][field-37]") {
   using Piece = Outcome<int, planb::ProviderError>;
   planb::testing::AttemptLog log;
-  auto stream = stream_with_plan(
-      two_steps(),
-      [](const Client& client) {
-        std::vector<Piece> pieces{Piece(1), Piece(2)};
-        if (client.id == 1) pieces.insert(pieces.begin() + 1, Piece(planb::ProviderError(529, "overloaded")));
-        return pieces;
-      },
-      {.on_event = log});
+  auto stream = stream_with_plan(two_steps(),
+                                 [](const Client& client) {
+                                   std::vector<Piece> pieces{Piece(1), Piece(2)};
+                                   if (client.id == 1)
+                                     pieces.insert(pieces.begin() + 1, Piece(planb::ProviderError(529, "overloaded")));
+                                   return pieces;
+                                 },
+                                 {.on_event = log});
   Items items;
   for (Piece& piece : stream) items.push_back(*piece);
   CHECK(items == Items{1, 1, 2});
@@ -380,13 +382,12 @@ TEST_CASE("an element that is an expected-like with an error is a failure of the
 TEST_CASE("a source may return an expected-like of a range", "[pull]") {
   using Opened = Outcome<Items, planb::ProviderError>;
   planb::testing::AttemptLog log;
-  auto stream = stream_with_plan(
-      two_steps(),
-      [](const Client& client) -> Opened {
-        if (client.id == 1) return planb::ProviderError(401, "unauthorized");
-        return Items{1, 2};
-      },
-      {.on_event = log});
+  auto stream = stream_with_plan(two_steps(),
+                                 [](const Client& client) -> Opened {
+                                   if (client.id == 1) return planb::ProviderError(401, "unauthorized");
+                                   return Items{1, 2};
+                                 },
+                                 {.on_event = log});
   CHECK(all(stream) == Items{1, 2});
   CHECK(log.lines()[1] == "AttemptFailure #1 step=0 alpha 401 unauthorized, next step");
 }
@@ -418,9 +419,9 @@ TEST_CASE("the context lives until its stream has ended, and ends before the ter
              return i;
            });
   };
-  const StreamOptions options{
-      .on_event = planb::overloaded{[&](const planb::AttemptSuccess&) { seen.push_back("success"); },
-                                    [&](const planb::AttemptFailure&) { seen.push_back("failure"); }}};
+  const StreamOptions options{.on_event =
+                                  planb::overloaded{[&](const planb::AttemptSuccess&) { seen.push_back("success"); },
+                                                    [&](const planb::AttemptFailure&) { seen.push_back("failure"); }}};
   std::vector<std::string> expected{"opened", "1", "closed", "failure", "opened", "1"};
   SECTION("to its end") {
     for (const int item : stream_with_plan(plan, source, options)) seen.push_back(std::to_string(item));
@@ -494,7 +495,10 @@ TEST_CASE("a stream goes through views", "[pull]") {
   auto stream = stream_with_plan(two_steps(), breaks_off);
   CHECK(all(stream | std::views::filter([](int i) { return i != 2; }) |
             std::views::transform([](int i) { return 10 * i; })) == Items{10, 30, 10, 30, 40});
-  CHECK(all(stream_with_plan(two_steps(), [](Client&) { return Items{1, 2, 3, 4}; }) |
+  CHECK(all(stream_with_plan(two_steps(),
+                             [](Client&) {
+                               return Items{1, 2, 3, 4};
+                             }) |
             std::views::take_while([](int i) { return i < 3; })) == Items{1, 2});
 }
 

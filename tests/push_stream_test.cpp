@@ -58,10 +58,10 @@ TEST_CASE("a producer is called with the context and emit, or with the attempt a
   Items items;
   const auto sink = [&](int item) { items.push_back(item); };
   const auto plan = two_steps();
-  planb::stream_with_plan(plan, [](Client& client, auto& emit) { client.count(emit); }, sink);
-  planb::stream_with_plan(plan, [](Client& client, auto& emit, const planb::Attempt& attempt) {
-    emit(attempt.attempt + client.id);
-  }, sink);
+  planb::stream_with_plan(
+      plan, [](Client& client, auto& emit) { client.count(emit); }, sink);
+  planb::stream_with_plan(
+      plan, [](Client& client, auto& emit, const planb::Attempt& attempt) { emit(attempt.attempt + client.id); }, sink);
   CHECK(items == Items{11, 12, 13, 2});
 }
 
@@ -69,28 +69,36 @@ TEST_CASE("emit may be taken in any way, and be named by a std::function", "[pus
   Items items;
   const auto sink = [&](int item) { items.push_back(item); };
   const auto plan = two_steps();
-  planb::stream_with_plan(plan, [](Client&, auto emit) { emit(1); }, sink);
-  planb::stream_with_plan(plan, [](Client&, const auto& emit) { emit(2); }, sink);
-  planb::stream_with_plan(plan, [](Client&, auto&& emit) { emit(3); }, sink);
-  planb::stream_with_plan(plan, [](Client&, const std::function<bool(int)>& emit) { CHECK(emit(4)); }, sink);
-  planb::stream_with_plan(plan, [](Client&, std::function<void(int)> emit) { emit(5); }, sink);
+  planb::stream_with_plan(
+      plan, [](Client&, auto emit) { emit(1); }, sink);
+  planb::stream_with_plan(
+      plan, [](Client&, const auto& emit) { emit(2); }, sink);
+  planb::stream_with_plan(
+      plan, [](Client&, auto&& emit) { emit(3); }, sink);
+  planb::stream_with_plan(
+      plan, [](Client&, const std::function<bool(int)>& emit) { CHECK(emit(4)); }, sink);
+  planb::stream_with_plan(
+      plan, [](Client&, std::function<void(int)> emit) { emit(5); }, sink);
   CHECK(items == Items{1, 2, 3, 4, 5});
 }
 
 TEST_CASE("what the producer returns comes back", "[push]") {
   const auto ignore = [](int) {};
   const auto plan = two_steps();
-  CHECK(planb::stream_with_plan(plan, [](Client& client, auto& emit) { return client.count(emit); }, ignore) == 1);
+  CHECK(planb::stream_with_plan(
+            plan, [](Client& client, auto& emit) { return client.count(emit); }, ignore) == 1);
 
-  const std::unique_ptr<int> owned =
-      planb::stream_with_plan(plan, [](Client&, auto&) { return std::make_unique<int>(7); }, ignore);
+  const std::unique_ptr<int> owned = planb::stream_with_plan(
+      plan, [](Client&, auto&) { return std::make_unique<int>(7); }, ignore);
   CHECK(*owned == 7);
 
   int global = 0;
-  int& reference = planb::stream_with_plan(plan, [&](Client&, auto&) -> int& { return global; }, ignore);
+  int& reference = planb::stream_with_plan(
+      plan, [&](Client&, auto&) -> int& { return global; }, ignore);
   CHECK(&reference == &global);
 
-  static_assert(std::is_void_v<decltype(planb::stream_with_plan(plan, [](Client&, auto&) {}, ignore))>);
+  static_assert(std::is_void_v<decltype(planb::stream_with_plan(
+                    plan, [](Client&, auto&) {}, ignore))>);
 }
 
 TEST_CASE("a producer may be mutable, move-only, and is called as an lvalue", "[push]") {
@@ -136,9 +144,11 @@ TEST_CASE("a sink may be move-only, mutable, and is called as an lvalue", "[push
     void operator()(int) && = delete;
   };
   Sink sink;
-  planb::stream_with_plan(two_steps(), [](Client& client, auto& emit) { client.count(emit); }, sink);
+  planb::stream_with_plan(
+      two_steps(), [](Client& client, auto& emit) { client.count(emit); }, sink);
   CHECK(*sink.sum == 36);
-  planb::stream_with_plan(two_steps(), [](Client& client, auto& emit) { client.count(emit); }, Sink{});
+  planb::stream_with_plan(
+      two_steps(), [](Client& client, auto& emit) { client.count(emit); }, Sink{});
 }
 
 TEST_CASE("elements reach the sink as they were emitted: by reference, moved, move-only, of several types", "[push]") {
@@ -188,8 +198,7 @@ TEST_CASE("when the consumer has stopped, a producer that throws changes nothing
         if (!emit(1)) throw std::runtime_error("cancelled");
       },
       [](int) { return false; }, f.options());
-  CHECK(f.log.lines() ==
-        std::vector<std::string>{"AttemptStart #1 step=0 alpha", "AttemptSuccess #1 step=0 alpha"});
+  CHECK(f.log.lines() == std::vector<std::string>{"AttemptStart #1 step=0 alpha", "AttemptSuccess #1 step=0 alpha"});
 }
 
 TEST_CASE("when the consumer has stopped, an error that the producer gives in place of a value surfaces", "[push]") {
@@ -215,29 +224,30 @@ TEST_CASE("when the consumer has stopped, an error that the producer gives in pl
                         [](int) { return false; }, f.options()),
                     Fault);
   }
-  CHECK(f.log.lines() ==
-        std::vector<std::string>{"AttemptStart #1 step=0 alpha", "AttemptSuccess #1 step=0 alpha"});
+  CHECK(f.log.lines() == std::vector<std::string>{"AttemptStart #1 step=0 alpha", "AttemptSuccess #1 step=0 alpha"});
 }
 
 TEST_CASE("when the consumer has stopped, a defect still leaves unchanged", "[push]") {
   Log f;
   CHECK_THROWS_AS(planb::stream_with_plan(
-                      two_steps(3), [](Client&, auto& emit) { if (!emit(1)) throw planb::Defect("bug"); },
+                      two_steps(3),
+                      [](Client&, auto& emit) {
+                        if (!emit(1)) throw planb::Defect("bug");
+                      },
                       [](int) { return false; }, f.options()),
                   planb::Defect);
   CHECK(f.log.lines().back() == "AttemptFailure #1 step=0 alpha bug, end: defect");
 }
 
 TEST_CASE("when the consumer has stopped, the acceptance check is not asked", "[push]") {
-  const int answer = planb::stream_with_plan(
-      two_steps(),
-      planb::accepting(
-          [](Client&, auto& emit) {
-            emit(1);
-            return 5;
-          },
-          [](int) { return false; }),
-      [](int) { return false; });
+  const int answer = planb::stream_with_plan(two_steps(),
+                                             planb::accepting(
+                                                 [](Client&, auto& emit) {
+                                                   emit(1);
+                                                   return 5;
+                                                 },
+                                                 [](int) { return false; }),
+                                             [](int) { return false; });
   CHECK(answer == 5);
 }
 
@@ -311,9 +321,8 @@ TEST_CASE("a sink that throws ends the run: not retried, not charged to the prov
   }
   CHECK(told == "disk full");
   CHECK(items == Items{1, 2});
-  CHECK(f.log.lines() == std::vector<std::string>{
-                             "AttemptStart #1 step=0 alpha",
-                             "AttemptFailure #1 step=0 alpha interrupted, end: interrupted"});
+  CHECK(f.log.lines() == std::vector<std::string>{"AttemptStart #1 step=0 alpha",
+                                                  "AttemptFailure #1 step=0 alpha interrupted, end: interrupted"});
   CHECK(breaker->state() == planb::CircuitState::closed);
 }
 
@@ -330,7 +339,8 @@ TEST_CASE("errors surface as those of run_with_plan", "[push]") {
   const auto ignore = [](int) {};
   SECTION("thrown") {
     try {
-      planb::stream_with_plan(two_steps(), [](Client&, auto&) { throw Fault{3}; }, ignore);
+      planb::stream_with_plan(
+          two_steps(), [](Client&, auto&) { throw Fault{3}; }, ignore);
       FAIL("it did not throw");
     } catch (const planb::PlanExhausted& error) {
       CHECK(error.report().steps.size() == 2);
@@ -363,7 +373,8 @@ TEST_CASE("errors surface as those of run_with_plan", "[push]") {
   SECTION("by a factory") {
     const ExecutionPlan<Client> plan{{.provide = []() -> Client { throw planb::ProviderError(503); }},
                                      {.provide = Client{2}}};
-    CHECK(planb::stream_with_plan(plan, [](Client& client, auto&) { return client.id; }, ignore) == 2);
+    CHECK(planb::stream_with_plan(
+              plan, [](Client& client, auto&) { return client.id; }, ignore) == 2);
   }
 }
 
@@ -419,25 +430,29 @@ TEST_CASE("the context lives until the producer has returned, and ends before th
       [&](int) { seen.push_back("element"); },
       {.on_event = planb::overloaded{[&](const planb::AttemptSuccess&) { seen.push_back("success"); },
                                      [&](const planb::AttemptFailure&) { seen.push_back("failure"); }}});
-  CHECK(seen == std::vector<std::string>{"opened", "element", "closed", "failure", "opened", "element", "closed",
-                                         "success"});
+  CHECK(seen ==
+        std::vector<std::string>{"opened", "element", "closed", "failure", "opened", "element", "closed", "success"});
 }
 
 TEST_CASE("the sink runs within the attempt, and so with its metadata", "[push]") {
   std::vector<planb::Metadata> seen;
-  planb::stream_with_plan(two_steps(), fails_at_first,
-                          [&](int item) { if (item == 1) seen.push_back(planb::CurrentMetadata::get()); });
+  planb::stream_with_plan(two_steps(), fails_at_first, [&](int item) {
+    if (item == 1) seen.push_back(planb::CurrentMetadata::get());
+  });
   CHECK(seen == std::vector<planb::Metadata>{{1, 0}, {2, 1}});
   CHECK(planb::CurrentMetadata::get() == planb::Metadata{});
 }
 
 TEST_CASE("a stream within a sink of a stream", "[push]") {
   Items items;
-  planb::stream_with_plan(two_steps(), [](Client& client, auto& emit) { client.count(emit); }, [&](int outer) {
-    planb::stream_with_plan(two_steps(), [](Client& client, auto& emit) { client.count(emit); },
-                            [&](int inner) { items.push_back(outer * 100 + inner); });
-    CHECK(planb::CurrentMetadata::get() == planb::Metadata{1, 0});
-  });
+  planb::stream_with_plan(
+      two_steps(), [](Client& client, auto& emit) { client.count(emit); },
+      [&](int outer) {
+        planb::stream_with_plan(
+            two_steps(), [](Client& client, auto& emit) { client.count(emit); },
+            [&](int inner) { items.push_back(outer * 100 + inner); });
+        CHECK(planb::CurrentMetadata::get() == planb::Metadata{1, 0});
+      });
   CHECK(items == Items{1111, 1112, 1113, 1211, 1212, 1213, 1311, 1312, 1313});
 }
 
@@ -445,7 +460,8 @@ TEST_CASE("a fake provider streams", "[push][fake_provider]") {
   using planb::testing::Behaviour;
   using planb::testing::FakeProvider;
   planb::testing::VirtualClock clock;
-  const FakeProvider alpha("alpha", {Behaviour::status(503).emits({"Hel", "lo"}).after(std::chrono::seconds(2))}, &clock);
+  const FakeProvider alpha("alpha", {Behaviour::status(503).emits({"Hel", "lo"}).after(std::chrono::seconds(2))},
+                           &clock);
   const FakeProvider beta("beta", {Behaviour::value("done").emits({"Hello", " you"})});
   const ExecutionPlan<FakeProvider> plan{{.name = "alpha", .provide = alpha}, {.name = "beta", .provide = beta}};
   std::vector<std::string> tokens;

@@ -37,13 +37,13 @@ constexpr bool is_committing<Committing<F, P>> = true;
 template <class F, class P>
 [[nodiscard]] auto committing(F&& producer_or_source, P&& predicate, std::size_t prelude_limit) {
   if constexpr (detail::is_accepting<std::remove_cvref_t<F>>) {
-    return planb::accepting(planb::committing(std::forward<F>(producer_or_source).fn, std::forward<P>(predicate),
-                                              prelude_limit),
-                            std::forward<F>(producer_or_source).accepts);
+    return planb::accepting(
+        planb::committing(std::forward<F>(producer_or_source).fn, std::forward<P>(predicate), prelude_limit),
+        std::forward<F>(producer_or_source).accepts);
   } else {
     static_assert(!detail::is_committing<std::remove_cvref_t<F>>, "planb: committing() is given once");
-    return Committing<std::decay_t<F>, std::decay_t<P>>{std::forward<F>(producer_or_source),
-                                                        std::forward<P>(predicate), prelude_limit};
+    return Committing<std::decay_t<F>, std::decay_t<P>>{std::forward<F>(producer_or_source), std::forward<P>(predicate),
+                                                        prelude_limit};
   }
 }
 

@@ -26,10 +26,10 @@ class PushStream {
  public:
   enum class End : unsigned char {
     none,
-    consumer,      // wants no more
-    cut_short,     // a stop, or the budget is gone
-    bad_element,   // an expected-like with an error
-    rule_threw,    // the predicate of committing()
+    consumer,     // wants no more
+    cut_short,    // a stop, or the budget is gone
+    bad_element,  // an expected-like with an error
+    rule_threw,   // the predicate of committing()
     sink_threw,
   };
 

@@ -36,12 +36,9 @@ struct SourceRange {
   static type get(std::remove_reference_t<Made>& made) { return made; }
 };
 template <class Made>
-  requires(!std::ranges::range<Made> && ResultType<Made>)
-struct SourceRange<Made> {
+requires(!std::ranges::range<Made> && ResultType<Made>) struct SourceRange<Made> {
   using type = decltype(result_traits<std::remove_cvref_t<Made>>::value(std::declval<Made&>()));
-  static type get(std::remove_reference_t<Made>& made) {
-    return result_traits<std::remove_cvref_t<Made>>::value(made);
-  }
+  static type get(std::remove_reference_t<Made>& made) { return result_traits<std::remove_cvref_t<Made>>::value(made); }
 };
 
 template <class Made>
@@ -197,9 +194,10 @@ class StreamState {
         commits = rule_.commits(*made);
 #endif
         if (!commits) {
-          static_assert(std::is_constructible_v<value_type, reference>,
-                        "planb: committing() keeps the elements before the first that counts, so they must be copyable, "
-                        "or movable and given as rvalues");
+          static_assert(
+              std::is_constructible_v<value_type, reference>,
+              "planb: committing() keeps the elements before the first that counts, so they must be copyable, "
+              "or movable and given as rvalues");
           held_.emplace_back(static_cast<reference>(*made));
           if (!run_->resume()) return cut_short(failure);
           step();

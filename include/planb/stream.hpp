@@ -84,15 +84,17 @@ template <class Ctx, class Env, class Source>
   static_assert(takes_context,
                 "planb: the source of a stream must take the plan's context as an lvalue, `fn(Ctx&)` or "
                 "`fn(Ctx&, const planb::Attempt&)`; a producer that takes `emit` also needs a sink");
-  static_assert(!is_accepting<F>, "planb: accepting() looks at what a callable returns; look at the elements of a "
-                                  "source with committing(), or give an expected-like element with an error");
+  static_assert(!is_accepting<F>,
+                "planb: accepting() looks at what a callable returns; look at the elements of a "
+                "source with committing(), or give an expected-like element with an error");
   if constexpr (std::is_void_v<Env> && takes_context && !is_accepting<F>) {
     using Made =
         std::remove_cv_t<decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
                                                     std::declval<std::remove_reference_t<Ctx>&>()))>;
-    static_assert(OpensRange<Made>,
-                  "planb: the source of a stream must return an input range, or an expected-like of one; a producer that "
-                  "takes `emit` also needs a sink");
+    static_assert(
+        OpensRange<Made>,
+        "planb: the source of a stream must return an input range, or an expected-like of one; a producer that "
+        "takes `emit` also needs a sink");
     if constexpr (OpensRange<Made>) return PlanStream<Ctx, F>(plan, std::forward<Source>(source), options);
   }
 }
@@ -119,8 +121,8 @@ decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& produce
   return detail::push(plan, producer, sink, own, options.partial);
 }
 
-// Pull form: a range of the elements of `source(ctx)`, or `source(ctx, attempt)`, which returns an input range (a view, a
-// container, a generator) or an expected-like of one. The plan, the source and the options are copied; nothing runs
+// Pull form: a range of the elements of `source(ctx)`, or `source(ctx, attempt)`, which returns an input range (a view,
+// a container, a generator) or an expected-like of one. The plan, the source and the options are copied; nothing runs
 // before begin(). See PlanStream.
 //
 // The context lives until its source's range has ended. An element that is an expected-like with an error is a failure

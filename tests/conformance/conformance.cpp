@@ -1,7 +1,8 @@
 // Runs the cases of the files named as arguments and compares what happens with what they expect: events with their
-// times, what the callable reads as metadata or what the consumer of a stream receives, how often each factory runs, and
-// the outcome. Each case is run with errors that are thrown and with errors that are returned; a stream's in its push
-// form and in its pull form. The last line is `N passed, N failed`. What cannot be read is a failure, never passed over.
+// times, what the callable reads as metadata or what the consumer of a stream receives, how often each factory runs,
+// and the outcome. Each case is run with errors that are thrown and with errors that are returned; a stream's in its
+// push form and in its pull form. The last line is `N passed, N failed`. What cannot be read is a failure, never passed
+// over.
 //
 // A case is a block of lines, ended by a blank line:
 //

@@ -56,8 +56,7 @@ void pushed() {
   EXPECT(items == Items{1, 1, 2});
   EXPECT(log.lines()[1] == "AttemptFailure #1 step=0 alpha 503, next step");
 
-  Result partial =
-      stream_with_plan(two_steps(), producer, sink, {.partial = planb::PartialStream::prevent_fallback});
+  Result partial = stream_with_plan(two_steps(), producer, sink, {.partial = planb::PartialStream::prevent_fallback});
   EXPECT(!partial.has_value());
   EXPECT(partial.error().message ==
          "plan exhausted after partial output (1 element): alpha: 503, after partial output");
@@ -94,17 +93,16 @@ void a_source_that_does_not_open() {
 
 void a_prelude() {
   Items items;
-  Result result = stream_with_plan(
-      two_steps(),
-      planb::committing(
-          [](Client& client, auto& emit) -> Result {
-            emit(-client.id);
-            if (client.id == 1) return ApiError(503);
-            emit(1);
-            return 0;
-          },
-          [](int item) { return item > 0; }, 5),
-      [&](int item) { items.push_back(item); });
+  Result result = stream_with_plan(two_steps(),
+                                   planb::committing(
+                                       [](Client& client, auto& emit) -> Result {
+                                         emit(-client.id);
+                                         if (client.id == 1) return ApiError(503);
+                                         emit(1);
+                                         return 0;
+                                       },
+                                       [](int item) { return item > 0; }, 5),
+                                   [&](int item) { items.push_back(item); });
   EXPECT(result.has_value());
   EXPECT(items == Items{-2, 1});
 }

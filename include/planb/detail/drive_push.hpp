@@ -48,8 +48,7 @@ template <class Stream>
       if (failure.room.failure.cause.kind() == CauseKind::defect) break;
       run.succeed();
       return true;
-    case End::sink_threw:
-      run.abandon();
+    case End::sink_threw: run.abandon();
 #if PLANB_HAS_EXCEPTIONS
       stream.rethrow_sinks();
 #else

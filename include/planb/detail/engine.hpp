@@ -49,8 +49,8 @@ struct StepRecord {
   bool refused = false;  // by the gate: opens_at is known
   SkipReason skip_reason = SkipReason::declined;
   LeaveReason left = LeaveReason::none;
-  Cause cause;              // the last failure
-  TimePoint opens_at;       // of a gate, as learnt at refused_at
+  Cause cause;         // the last failure
+  TimePoint opens_at;  // of a gate, as learnt at refused_at
   TimePoint refused_at;
 
   void refuse(TimePoint opens, TimePoint now) noexcept {
@@ -283,9 +283,9 @@ class Engine {
   const bool quiet_;  // no handler, budget, stop token or scheduled entry: nobody has to be asked or told
   State state_ = State::entering;
   RunEnd end_ = RunEnd::running;
-  bool guarded_ = false;      // next_guarded was said: only steps whose enter_when accepts the cause
+  bool guarded_ = false;         // next_guarded was said: only steps whose enter_when accepts the cause
   bool guard_accepted_ = false;  // and one did
-  bool lacked_time_ = false;  // the last decision was for lack of time
+  bool lacked_time_ = false;     // the last decision was for lack of time
   const PartialStream partial_ = PartialStream::allow;
   bool watched_ = false;  // a stop, the budget or a timeout may end the attempt between two elements
   int step_ = 0;
@@ -294,8 +294,8 @@ class Engine {
   TimePoint due_;
   TimePoint started_;
   TimePoint budget_end_;
-  TimePoint attempt_end_;  // of the running attempt, whatever its timeout: the end of its share of the budget
-  StepRecord* record_ = nullptr;  // of the step that is being tried
+  TimePoint attempt_end_;           // of the running attempt, whatever its timeout: the end of its share of the budget
+  StepRecord* record_ = nullptr;    // of the step that is being tried
   const Cause* telling_ = nullptr;  // where the cause of *record_ is while handlers are told of it
   std::optional<Permit> permit_;
   std::optional<Cause> rule_error_;
