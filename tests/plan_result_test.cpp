@@ -272,3 +272,18 @@ TEST_CASE("options are honoured", "[plan_result]") {
   CHECK(log.names().size() == 3);
   CHECK(clock.elapsed() == 2s);
 }
+
+TEST_CASE("a run that gives an rvalue reference gives it on", "[plan_result]") {
+  static std::string text;
+  text = "moved on";
+  const planb::ExecutionPlan<int> plan{{.provide = 1}};
+  const auto give = [](int&) -> std::string&& { return std::move(text); };
+  auto result = planb::try_run_with_plan(plan, give);
+  REQUIRE(result.has_value());
+  CHECK(&*result == &text);
+  CHECK(&result.value() == &text);
+  const std::string taken = *std::move(result);
+  CHECK(taken == "moved on");
+  CHECK(text.empty());
+  static_assert(std::is_same_v<decltype(planb::try_run_with_plan(plan, give).value()), std::string&&>);
+}

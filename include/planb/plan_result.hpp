@@ -20,7 +20,7 @@ class [[nodiscard]] PlanResult {
   static constexpr bool is_void = std::is_void_v<T>;
   static constexpr bool is_reference = std::is_reference_v<T>;
   using Reference = std::add_lvalue_reference_t<T>;
-  using ConstReference = std::conditional_t<is_reference, T, std::add_lvalue_reference_t<const T>>;
+  using ConstReference = std::conditional_t<is_reference, Reference, std::add_lvalue_reference_t<const T>>;
 
  public:
   using value_type = T;
@@ -113,7 +113,8 @@ class [[nodiscard]] PlanResult {
       make();
       return {};
     } else if constexpr (is_reference) {
-      return std::addressof(make());
+      T value = make();
+      return std::addressof(value);
     } else {
       return make();
     }
@@ -122,7 +123,7 @@ class [[nodiscard]] PlanResult {
   template <class S>
   static auto get(S& value) noexcept -> std::conditional_t<std::is_const_v<S>, ConstReference, Reference> {
     if constexpr (is_reference) {
-      return static_cast<T>(*value);
+      return *value;
     } else if constexpr (!is_void) {
       return value;
     }
