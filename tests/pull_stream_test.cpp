@@ -491,6 +491,16 @@ TEST_CASE("a stream may be moved, also while it is gone through", "[pull]") {
   CHECK_THROWS_AS(moved.report(), planb::Defect);
 }
 
+TEST_CASE("going on after the end is a clear error", "[pull]") {
+  auto stream = stream_with_plan(two_steps(), [](Client&) { return Items{1}; });
+  auto it = stream.begin();
+  ++it;
+  CHECK((it == stream.end()));
+  CHECK_THROWS_AS(++it, planb::Defect);
+  CHECK((it == stream.end()));
+  CHECK(stream.report().end == planb::RunEnd::succeeded);
+}
+
 TEST_CASE("a stream goes through views", "[pull]") {
   auto stream = stream_with_plan(two_steps(), breaks_off);
   CHECK(all(stream | std::views::filter([](int i) { return i != 2; }) |

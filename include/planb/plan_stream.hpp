@@ -89,6 +89,7 @@ class StreamState {
   // Gets the next element, or ends the stream.
   void go_on() {
     Engine& run = *run_;
+    if (!run.attempting()) Engine::misuse("a stream was asked for more after its end");
     do {
       FailureRoom failure;
       Pulled pulled = Pulled::failed;
