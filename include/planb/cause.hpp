@@ -60,7 +60,8 @@ struct CauseAccess;
 }
 
 // Why an attempt failed. Owns its error, so it may be stored beyond the run; copying it copies a returned error and
-// shares a thrown one. A returned error of up to 64 bytes is held without allocation.
+// shares a thrown one, or one that is larger than 64 bytes or cannot be copied. A returned error of up to 64 bytes is held
+// without allocation.
 class Cause {
  public:
   // An unknown error.

@@ -288,7 +288,7 @@ class StreamState {
 //
 // begin() starts the run, and makes attempts until one has an element; `++` goes on with the running attempt, and where
 // its source fails with the next one, waits included. Both throw as run_with_plan does when the run fails; the stream
-// is at its end then. Attempts that the consumer walks away from, by destroying the stream, are successes.
+// is at its end then. `++` at the end is a Defect. Attempts that the consumer walks away from, by destroying the stream, are successes.
 // One thread at a time. It may be moved, also while it is gone through.
 template <class Ctx, class Source>
 class [[nodiscard]] PlanStream {

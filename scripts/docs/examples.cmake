@@ -7,6 +7,10 @@
 #
 # A block with `int main(` in it is a program of its own, as it stands.
 #
+# Many small pages may share one program: planb_extract_examples(... PART name) and planb_write_examples(). Each page's
+# definitions are then in the namespace `page_<name>`. A specialisation (`template <>`) is put outside, where the
+# namespace of its template is open to it.
+#
 # Comments in the page, each on a line of its own, say more about the block that follows or precedes:
 #   <!-- not compiled: REASON -->  the next block is left out
 #   <!-- needs: MACRO -->          the next block, and what is said of it, is compiled only where this macro is not zero
@@ -14,7 +18,7 @@
 #   <!-- continues -->             the next block goes on with the names of the one before
 #   <!-- setup CODE -->            statements at the start of the next block that the reader does not see
 #   <!-- check CODE -->            the same at the end of the block before: what it has come to
-#   <!-- prints -->                the next block, of text, is what the one before has written to std::cout
+#   <!-- prints -->                the next block, of text, is what the one before writes to std::cout
 #   <!-- delays -->                the next table has a schedule in its first column and its delays in the second: they
 #   <!-- delays: TIME -->          are checked, where each attempt takes no time or this time
 # Setup and check may run over several lines; then the `-->` is on a line of its own.
@@ -31,11 +35,31 @@ function(write_if_changed file content)
   endif()
 endfunction()
 
+# Writes the program OUTPUT.cpp. `from` is what it is made of; the rest is as planb_extract_examples() gives it.
+function(planb_write_examples output from includes code examples)
+  write_if_changed("${output}.cpp" "// From ${from}.\n${includes}#include \"prelude.hpp\"\n${code}
+int main() {
+  return docs::run({
+${examples}  });
+}
+")
+endfunction()
+
 # The program of a page, OUTPUT.cpp, and OUTPUT_<n>.cpp for each block that is a program. Sets in the caller:
 #   PROGRAMS          the names of these files without .cpp (none for a page without examples)
 #   FLAGS_<program>   its compile flags
+#   PRINTS_<program>  the file with what it has to print, where the page says that
 # and for each ```cmake block the text BLOCK_<n>, with their number in BLOCKS.
+#
+# With PART <name> it does not write OUTPUT.cpp, and sets PART_INCLUDES, PART_CODE and PART_EXAMPLES instead: what
+# planb_write_examples() takes, to be joined with the parts of other pages.
 function(planb_extract_examples page output)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "PART" "")
+  set(scope "")
+  if(NOT "${arg_PART}" STREQUAL "")
+    set(scope "page_${arg_PART}::")
+  endif()
+
   file(READ "${page}" text)
   string(REGEX MATCHALL "(^|\n)```cpp" fences "${text}")
   list(LENGTH fences expected)
@@ -49,6 +73,7 @@ function(planb_extract_examples page output)
   set(function "")   # the open function
   set(examples "")   # entries of the program's list
   set(last_needs "") # of the last block
+  set(last_program "") # the last block, where that is a program
   set(seen 0)
 
   # Of the next block.
@@ -122,7 +147,7 @@ function(planb_extract_examples page output)
         endif()
         set(rows 0)
         set(function "static void example_${number}() {\n  using namespace planb;\n")
-        string(APPEND examples "    {\"${page_name}:${number}\", example_${number}},\n")
+        string(APPEND examples "    {\"${page_name}:${number}\", ${scope}example_${number}},\n")
       elseif(line MATCHES "^<!-- (setup|check)(.*)$")
         set(kind "${CMAKE_MATCH_1}")
         set(block "#line ${number} \"${page}\"\n")
@@ -173,6 +198,10 @@ function(planb_extract_examples page output)
       if(mode STREQUAL "cmake")
         math(EXPR cmake_blocks "${cmake_blocks} + 1")
         set(BLOCK_${cmake_blocks} "${block}" PARENT_SCOPE)
+      elseif(prints AND NOT last_program STREQUAL "")
+        cmake_path(GET output PARENT_PATH folder)
+        write_if_changed("${folder}/${last_program}.txt" "${block}")
+        set(PRINTS_${last_program} "${folder}/${last_program}.txt" PARENT_SCOPE)
       elseif(prints)
         if(function STREQUAL "")
           fail("there is no example here that prints")
@@ -181,6 +210,7 @@ function(planb_extract_examples page output)
         append_to_function(statement)
       elseif(mode STREQUAL "cpp")
         math(EXPR seen "${seen} + 1")
+        set(last_program "")
         if(skip)
           close_function()
         elseif(block MATCHES "(^|\n)int main\\(")
@@ -190,6 +220,8 @@ function(planb_extract_examples page output)
           set(program "${output_name}_${program_number}")
           list(APPEND programs "${program}")
           set(FLAGS_${program} "${flags}" PARENT_SCOPE)
+          set(PRINTS_${program} "" PARENT_SCOPE)
+          set(last_program "${program}")
           set(whole "#line ${block_line} \"${page}\"\n${block}")
           if(needs)
             set(whole "#include <planb/detail/config.hpp>\n#if ${needs}\n${whole}#else\nint main() {}\n#endif\n")
@@ -202,6 +234,7 @@ function(planb_extract_examples page output)
           set(definitions "")
           set(statements "${setup}#line ${block_line} \"${page}\"\n")
           set(in_definition OFF)
+          set(outside OFF)
           set(at ${block_line})
           while(NOT block STREQUAL "")
             take_line(block code)
@@ -210,12 +243,20 @@ function(planb_extract_examples page output)
               string(APPEND definitions "${code}\n")
               if(code MATCHES "^}")
                 set(in_definition OFF)
+                if(outside)
+                  string(APPEND definitions "namespace page_${arg_PART} {\n")
+                  set(outside OFF)
+                endif()
                 string(APPEND statements "#line ${next} \"${page}\"\n")
               endif()
             elseif(code MATCHES "^#include ")
               string(APPEND includes "${code}\n")
               string(APPEND statements "\n")
             elseif(code MATCHES "^(template ?<|struct |class |enum |namespace )" OR code MATCHES "${function_start}")
+              if(code MATCHES "^template ?<>" AND NOT scope STREQUAL "")
+                string(APPEND definitions "}\nusing namespace page_${arg_PART};\n")
+                set(outside ON)
+              endif()
               string(APPEND definitions "#line ${at} \"${page}\"\n${code}\n")
               if(code MATCHES "[;}]$")
                 string(APPEND statements "\n")
@@ -245,7 +286,7 @@ function(planb_extract_examples page output)
             close_function()
             string(APPEND before "\n${definitions}")
             set(function "static void example_${block_line}() {\n${statements}")
-            string(APPEND examples "    {\"${page_name}:${block_line}\", example_${block_line}},\n")
+            string(APPEND examples "    {\"${page_name}:${block_line}\", ${scope}example_${block_line}},\n")
           endif()
         endif()
         set(skip OFF)
@@ -276,16 +317,15 @@ function(planb_extract_examples page output)
     fail("a comment is about a block that does not come")
   endif()
   close_function()
-  if(NOT examples STREQUAL "")
+  if(NOT scope STREQUAL "")
+    set(PART_INCLUDES "${includes}" PARENT_SCOPE)
+    set(PART_CODE "\nnamespace page_${arg_PART} {\n${before}}  // namespace page_${arg_PART}\n" PARENT_SCOPE)
+    set(PART_EXAMPLES "${examples}" PARENT_SCOPE)
+  elseif(NOT examples STREQUAL "")
     list(APPEND programs "${output_name}")
     set(FLAGS_${output_name} "" PARENT_SCOPE)
-    write_if_changed("${output}.cpp"
-                     "// From ${page_name}.\n${includes}#include \"prelude.hpp\"\n${before}
-int main() {
-  return docs::run({
-${examples}  });
-}
-")
+    set(PRINTS_${output_name} "" PARENT_SCOPE)
+    planb_write_examples("${output}" "${page_name}" "${includes}" "${before}" "${examples}")
   endif()
   set(PROGRAMS "${programs}" PARENT_SCOPE)
   set(BLOCKS ${cmake_blocks} PARENT_SCOPE)
