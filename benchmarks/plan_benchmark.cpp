@@ -1,6 +1,6 @@
 // planb against the hand-written loop: one binary, interleaved, as ratios.
 #include "hand_written.hpp"
-#include "ratio_main.hpp"
+#include "providers.hpp"
 #include "rows.hpp"
 
 #include <planb/planb.hpp>
@@ -19,58 +19,8 @@ namespace {
 using bench::add;
 using bench::ApiError;
 using bench::Client;
-using bench::ErrorValue;
-using bench::measure;
-using bench::Reply;
+using bench::Providers;
 using namespace std::chrono_literals;
-
-// Fails `failures` times, then answers; over and over.
-struct Providers {
-  explicit Providers(int failures) {
-    throwing = [this, failures](int prompt) -> int {
-      if (calls++ % (failures + 1) != failures) throw ApiError(503);
-      return prompt + 1;
-    };
-    returning = [this, failures](int prompt) -> Reply {
-      if (calls++ % (failures + 1) != failures) return tl::unexpected(ErrorValue{503});
-      return prompt + 1;
-    };
-    for (int i = 0; i != 3; ++i) {
-      table.push_back({[this] { return Client{&throwing, &returning}; }, 1,
-                       [](const ApiError& e) { return e.retryable(); },
-                       [](const ErrorValue& e) { return e.retryable(); }});
-    }
-  }
-  Providers(const Providers&) = delete;
-  Providers& operator=(const Providers&) = delete;
-
-  int calls = 0;
-  std::function<int(int)> throwing;
-  std::function<Reply(int)> returning;
-  bench::Table table;
-  planb::ExecutionPlan<Client> plan{
-      {.name = "one",
-       .provide = [this] { return Client{&throwing, &returning}; },
-       .retry_while = [](const ApiError& e) { return e.retryable(); }},
-      {.name = "two",
-       .provide = [this] { return Client{&throwing, &returning}; },
-       .retry_while = [](const ApiError& e) { return e.retryable(); }},
-      {.name = "three",
-       .provide = [this] { return Client{&throwing, &returning}; },
-       .retry_while = [](const ApiError& e) { return e.retryable(); }},
-  };
-  planb::ExecutionPlan<Client> value_plan{
-      {.name = "one",
-       .provide = [this] { return Client{&throwing, &returning}; },
-       .retry_while = [](const ErrorValue& e) { return e.retryable(); }},
-      {.name = "two",
-       .provide = [this] { return Client{&throwing, &returning}; },
-       .retry_while = [](const ErrorValue& e) { return e.retryable(); }},
-      {.name = "three",
-       .provide = [this] { return Client{&throwing, &returning}; },
-       .retry_while = [](const ErrorValue& e) { return e.retryable(); }},
-  };
-};
 
 // Providers that always answer and write nothing, so that threads may share them.
 struct Answering {
@@ -86,14 +36,6 @@ struct Answering {
   const std::function<int(int)> answer = [](int prompt) { return prompt + 1; };
   const planb::ExecutionPlan<Client> plan;
 };
-
-template <class Run>
-void add(const char* row, const char* variant, Providers& providers, Run run) {
-  benchmark::RegisterBenchmark((std::string(row) + "|" + variant).c_str(), [&providers, run](benchmark::State& state) {
-    providers.calls = 0;
-    measure(state, run);
-  });
-}
 
 template <class Run>
 void add_threads(const char* row, Run run) {
@@ -176,5 +118,6 @@ int main(int argc, char** argv) {
   add_threads("one closed ratio breaker", plain(rated));
 
   bench::add_stream_rows();
+  bench::add_coroutine_rows();
   return bench::run_ratios(argc, argv);
 }

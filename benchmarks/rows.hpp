@@ -34,5 +34,6 @@ auto* add(const char* row, const char* variant, Run run) {
 }
 
 void add_stream_rows();
+void add_coroutine_rows();
 
 }  // namespace bench

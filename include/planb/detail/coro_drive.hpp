@@ -1,0 +1,270 @@
+// The loop under co_run_with_plan: engine, attempt, outcome, with awaits in between. No policy.
+#pragma once
+
+#include <planb/attempt.hpp>
+#include <planb/detail/call_with.hpp>
+#include <planb/detail/catch.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/coro_await.hpp>
+#include <planb/detail/drive.hpp>
+#include <planb/detail/engine.hpp>
+#include <planb/detail/time.hpp>
+#include <planb/metadata.hpp>
+#include <planb/plan.hpp>
+#include <planb/provide.hpp>
+#include <planb/run_options.hpp>
+
+#include <coroutine>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI::detail {
+
+// The options in a coroutine's frame. Without any there is nothing to keep.
+struct OwnOptions {
+  static constexpr bool none = false;
+  RunOptions options;
+  [[nodiscard]] const RunOptions& get() const noexcept { return options; }
+};
+struct NoOptions {
+  static constexpr bool none = true;
+  [[nodiscard]] static const RunOptions& get() { return no_options(); }
+};
+
+// Room for the engine of a run that may not need one.
+class EngineRoom {
+ public:
+  EngineRoom() noexcept {}  // NOLINT(modernize-use-equals-default)
+  EngineRoom(const EngineRoom&) = delete;
+  EngineRoom& operator=(const EngineRoom&) = delete;
+  ~EngineRoom() noexcept(false) {
+    if (made_) engine_.~Engine();
+  }
+
+  template <class... Args>
+  void make(Args&&... args) {
+    ::new (static_cast<void*>(std::addressof(engine_))) Engine(std::forward<Args>(args)...);
+    made_ = true;
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return made_; }
+  [[nodiscard]] Engine& operator*() noexcept { return engine_; }
+  [[nodiscard]] Engine* operator->() noexcept { return std::addressof(engine_); }
+
+ private:
+  union {
+    Engine engine_;
+  };
+  bool made_ = false;
+};
+
+// A Failure that ends with its attempt, also where the coroutine is destroyed before the engine has heard of it.
+class FailureKeeper {
+ public:
+  FailureKeeper() noexcept = default;
+  FailureKeeper(const FailureKeeper&) = delete;
+  FailureKeeper& operator=(const FailureKeeper&) = delete;
+  ~FailureKeeper() {
+    if (full_) room_.failure.~Failure();
+  }
+
+  // Of the attempt that left this failure.
+  [[nodiscard]] bool defect() const noexcept { return room_.failure.cause.kind() == CauseKind::defect; }
+
+  [[nodiscard]] CauseRoom& returned() noexcept { return room_.returned; }
+  void build_returned() {
+    room_.build_returned();
+    full_ = true;
+  }
+  template <class Make>
+  void build(Make&& make) {
+    room_.build(std::forward<Make>(make));
+    full_ = true;
+  }
+  // Whether the attempt's value makes it a success.
+  template <class R, class F>
+  [[nodiscard]] bool accepts(R&& result, F& fn) {
+    full_ = !detail::check(std::forward<R>(result), fn, room_);
+    return !full_;
+  }
+
+  void tell(Engine& run) {
+    full_ = false;
+    const Destroy destroy{room_.failure};
+    room_.failure.tell(run);
+  }
+
+ private:
+  struct Destroy {
+    Failure& failure;
+    ~Destroy() { failure.~Failure(); }
+  };
+
+  FailureRoom room_;
+  bool full_ = false;
+};
+
+// What the run gives, from the end of its attempt to that of the coroutine.
+template <class R>
+class AnswerRoom {
+ public:
+  [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
+  void keep(R&& value) { value_.emplace(std::move(value)); }
+  [[nodiscard]] R&& take() noexcept { return std::move(*value_); }
+
+ private:
+  std::optional<R> value_;
+};
+template <class R>
+class AnswerRoom<R&> {
+ public:
+  [[nodiscard]] explicit operator bool() const noexcept { return value_ != nullptr; }
+  void keep(R& value) noexcept { value_ = std::addressof(value); }
+  [[nodiscard]] R& take() const noexcept { return *value_; }
+
+ private:
+  R* value_ = nullptr;
+};
+template <>
+class AnswerRoom<void> {
+ public:
+  [[nodiscard]] explicit operator bool() const noexcept { return there_; }
+  void keep() noexcept { there_ = true; }
+
+ private:
+  bool there_ = false;
+};
+
+// The metadata of an attempt over its awaits, where the task keeps it to itself.
+template <bool Restores>
+struct AwaitScope {
+  explicit AwaitScope(Metadata metadata) noexcept : scope(metadata) {}
+  CurrentMetadata::Scope scope;
+};
+template <>
+struct AwaitScope<false> {
+  explicit AwaitScope(Metadata) noexcept {}
+};
+
+template <class Sleep>
+concept SleepsStoppably = std::is_invocable_v<Sleep&, Duration, const StopToken&>;
+
+template <class Sleep>
+decltype(auto) call_sleep(Sleep& sleep, Duration time, const StopToken& stop) {
+  if constexpr (SleepsStoppably<Sleep>) {
+    return sleep(time, stop);
+  } else {
+    return sleep(time);
+  }
+}
+
+// One attempt up to what is awaited, with CurrentMetadata set.
+template <class Body>
+bool prepare_attempt(const Body& body, typename Body::Room& room, const Attempt& attempt, CauseRoom& failure,
+                     Metadata metadata) {
+  const CurrentMetadata::Scope scope(metadata);
+  return body.prepare(attempt.step_index, room, attempt, failure);
+}
+template <class Body>
+typename Body::Result call_attempt(const Body& body, typename Body::Room& room, const Attempt& attempt,
+                                   Metadata metadata) {
+  const CurrentMetadata::Scope scope(metadata);
+  return body.invoke(room, attempt);
+}
+
+// GCC 12 warns of a coroutine frame with a local type in it, such as a lambda, where the call is in another file than
+// the one that it compiles: in a header, or behind #line.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsubobject-linkage"
+#endif
+
+// `Kit` names the types:
+//   Promise    of the coroutine
+//   Result     of the run
+//   Body       makes the attempts: prepare() builds the context, invoke() gives what is to be awaited
+//   restores   the task keeps CurrentMetadata over its awaits
+//   has_checkpoint, checkpoint()   what throws where the task was cancelled
+// Everything that is awaited has a name: temporaries in such expressions are where older compilers go wrong.
+template <class Task, class Kit, class Plan, class F, class Sleep, class Options>
+Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
+  using Promise = typename Kit::Promise;
+  using R = typename Kit::Result;
+  using Body = typename Kit::Body;
+  using Work = typename Body::Result;
+
+  const auto& storage = PlanAccess::storage(plan);
+  const Body body{storage, fn};
+  EngineRoom run;  // with nobody to ask before the first attempt, it is made when that has failed
+  if (!Options::none || !storage.plain_first) run.make(storage.view(), options.get());
+  for (;;) {
+    if (run) {
+      const RunPhase phase = run->next();
+      if (phase == RunPhase::over) break;
+      if (phase == RunPhase::wait) {
+        const Duration time = between(run->clock().now(), run->due());
+        if (time > Duration::zero()) {
+          using Nap = decltype(detail::call_sleep(sleep, time, options.get().stop));
+          Nap nap = detail::call_sleep(sleep, time, options.get().stop);
+          co_await detail::await_operand<Promise, Nap>(nap);
+        }
+        continue;
+      }
+    }
+    AnswerRoom<R> answer;
+    FailureKeeper failure;
+    PLANB_DETAIL_TRY {
+      const Attempt attempt = run ? run->attempt() : storage.first_attempt;
+      const Metadata metadata{attempt.attempt, attempt.step_index};
+      [[maybe_unused]] const AwaitScope<Kit::restores> scope(metadata);
+      typename Body::Room room;
+      if (detail::prepare_attempt(body, room, attempt, failure.returned(), metadata)) {
+        const RoomGuard guard(room);
+        Work work = detail::call_attempt(body, room, attempt, metadata);
+        if constexpr (std::is_void_v<R>) {
+          co_await detail::await_operand<Promise, Work>(work);
+          answer.keep();
+        } else {
+          R value = co_await detail::await_operand<Promise, Work>(work);
+          if (failure.accepts(std::forward<R>(value), fn)) answer.keep(std::forward<R>(value));
+        }
+      } else {
+        failure.build_returned();
+      }
+    }
+    PLANB_DETAIL_CATCH(failure.build, if (run) run->abandon())
+    if (answer) {
+      if (run) run->succeed();
+      if constexpr (std::is_void_v<R>) {
+        co_return;
+      } else {
+        co_return answer.take();
+      }
+    }
+    if (!run) run.make(storage.view(), options.get(), FirstAttemptMade{});
+    if constexpr (Kit::has_checkpoint) {
+      if (!failure.defect()) {
+        // Where it throws, the attempt is abandoned by the end of the engine.
+        using Checkpoint = decltype(Kit::checkpoint());
+        Checkpoint checkpoint = Kit::checkpoint();
+        co_await detail::await_operand<Promise, Checkpoint>(checkpoint);
+      }
+    }
+    failure.tell(*run);
+  }
+  if constexpr (std::is_void_v<R>) {
+    Returning<R, FailureStyle::aggregate>::failure(*run);
+    co_return;  // not reached
+  } else {
+    co_return Returning<R, FailureStyle::aggregate>::failure(*run);
+  }
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+}  // namespace planb::inline PLANB_ABI::detail

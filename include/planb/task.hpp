@@ -1,0 +1,436 @@
+// Task: a coroutine type for programs that have none of their own.
+#pragma once
+
+#include <planb/cause.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/coro_await.hpp>
+#include <planb/detail/fail.hpp>
+#include <planb/metadata.hpp>
+
+#include <atomic>
+#include <concepts>
+#include <condition_variable>
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace planb::inline PLANB_ABI {
+
+template <class T = void>
+class Task;
+
+namespace detail {
+
+template <class T>
+class TaskPromise;
+template <class T>
+class TaskAwaiter;
+struct TaskAccess;
+
+[[noreturn]] PLANB_COLD inline void misused_task(const char* what) {
+#if PLANB_HAS_EXCEPTIONS
+  throw Defect(std::string("planb: ") + what);
+#else
+  refuse(what);
+#endif
+}
+
+}  // namespace detail
+
+// A coroutine that returns a T: a value, a reference or void. Lazy: it runs when it is awaited or started, on whichever
+// thread that is, and goes on where what it awaits resumes it. It has no threads and no executor.
+//
+//   planb::Task<int> twice(Client& client) { co_return 2 * co_await client.ask(); }
+//
+// CurrentMetadata belongs to the task: set at its start to what it was there, kept over every co_await, also when the
+// task is resumed on another thread, whose own value is put back when the task suspends.
+//
+// Awaiting one that completes at once costs no stack: in a loop, a million of them are as good as one.
+template <class T>
+class [[nodiscard]] Task {
+  static_assert(!std::is_rvalue_reference_v<T>, "planb: a Task returns a value, an lvalue reference or void");
+
+ public:
+  using promise_type = detail::TaskPromise<T>;
+
+  Task() noexcept = default;
+  Task(Task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  Task& operator=(Task&& other) noexcept {
+    Task(std::move(other)).swap(*this);
+    return *this;
+  }
+  // A task that is suspended half-way ends there: what it holds is destroyed, down to the innermost task it awaits.
+  // It must not be running.
+  ~Task() {
+    if (!frame_) return;
+    const CurrentMetadata::Scope scope(CurrentMetadata::get());  // it may hold scopes of its own
+    frame_.destroy();
+  }
+
+  // In any coroutine: starts the task where it was not started, and gives what it returns or throws what it throws.
+  [[nodiscard]] detail::TaskAwaiter<T> operator co_await() && noexcept { return detail::TaskAwaiter<T>(frame_); }
+
+  // Runs it up to its first suspension. The Task stays the owner; await it later, or look at done() and get().
+  void start();
+
+  // The same for event loops: `on_done()` is called once when the task has ended, on the thread where it did, or here
+  // where it ends at once. It must not throw. It may destroy the Task, which nobody else may do once it is ending: do
+  // not poll done() from another thread for that.
+  template <class F>
+    requires std::invocable<F&>
+  void start(F on_done);
+
+  [[nodiscard]] bool done() const noexcept { return frame_ && frame_.promise().done(); }
+
+  // Of a task that is done, once: what it returned; throws what it threw.
+  T get();
+
+ private:
+  friend class detail::TaskPromise<T>;
+  friend struct detail::TaskAccess;
+
+  using Frame = std::coroutine_handle<promise_type>;
+
+  explicit Task(Frame frame) noexcept : frame_(frame) {}
+  void swap(Task& other) noexcept { std::swap(frame_, other.frame_); }
+
+  Frame frame_;
+};
+
+// Runs the task and blocks this thread until it is done: for main() and for tests.
+template <class T>
+T sync_wait(Task<T> task);
+
+namespace detail {
+
+// Who is told that a task has ended.
+class TaskWaiter {
+ public:
+  TaskWaiter() noexcept = default;
+  TaskWaiter(const TaskWaiter&) = delete;
+  TaskWaiter& operator=(const TaskWaiter&) = delete;
+  virtual ~TaskWaiter() = default;
+
+  virtual void wake() = 0;  // may destroy this and the task
+};
+
+template <class F>
+class TaskCallback final : public TaskWaiter {
+ public:
+  explicit TaskCallback(F&& fn) : fn_(std::move(fn)) {}
+  void wake() override {
+    F fn = std::move(fn_);
+    fn();
+  }
+
+ private:
+  F fn_;
+};
+
+class BlockedThread final : public TaskWaiter {
+ public:
+  void wake() override {
+    const std::lock_guard lock(mutex_);  // held over the notification: then *this is gone
+    woken_ = true;
+    wake_.notify_one();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [&] { return woken_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool woken_ = false;
+};
+
+// An awaiter within a Task: gives the thread its own metadata back while the task is suspended.
+// noinline: what is on await_suspend's stack must not end up in the frame, which may be gone when it returns (older
+// versions of Clang put it there).
+template <class Awaiter>
+struct TaskAwait {
+  Awaiter awaiter;
+  std::optional<CurrentMetadata::Scope>& scope;  // of the task; empty while it is suspended
+  Metadata own = {};
+  bool suspended = false;
+
+  bool await_ready() { return static_cast<bool>(awaiter.await_ready()); }
+
+  template <class Promise>
+  PLANB_NOINLINE auto await_suspend(std::coroutine_handle<Promise> frame) {
+    using Result = decltype(awaiter.await_suspend(frame));
+    struct Undo {  // where awaiter.await_suspend() throws, the task goes on
+      TaskAwait* await;
+      ~Undo() {
+        if (await != nullptr) await->enter();
+      }
+    } undo{this};
+    const Metadata mine = own = CurrentMetadata::get();
+    suspended = true;
+    scope.reset();
+    const CurrentMetadata::Scope here(mine);  // what is started in there belongs to the task
+    if constexpr (std::is_void_v<Result>) {
+      awaiter.await_suspend(frame);
+      undo.await = nullptr;
+    } else if constexpr (std::is_same_v<Result, bool>) {
+      const bool away = awaiter.await_suspend(frame);
+      if (away) undo.await = nullptr;
+      return away;
+    } else {
+      Result next = awaiter.await_suspend(frame);
+      undo.await = nullptr;
+      return next;
+    }
+  }
+
+  decltype(auto) await_resume() {
+    if (suspended) enter();
+    return awaiter.await_resume();
+  }
+
+  void enter() noexcept {
+    suspended = false;
+    scope.emplace(own);
+  }
+};
+
+class TaskPromiseBase {
+ public:
+  TaskPromiseBase() noexcept = default;
+  TaskPromiseBase(const TaskPromiseBase&) = delete;
+  TaskPromiseBase& operator=(const TaskPromiseBase&) = delete;
+
+  struct Initial {
+    TaskPromiseBase& promise;
+    static constexpr bool await_ready() noexcept { return false; }
+    static constexpr void await_suspend(std::coroutine_handle<>) noexcept {}
+    void await_resume() const noexcept { promise.scope_.emplace(CurrentMetadata::get()); }
+  };
+
+  struct Final {
+    TaskPromiseBase& promise;
+    static constexpr bool await_ready() noexcept { return false; }
+    PLANB_NOINLINE void await_suspend(std::coroutine_handle<>) const noexcept {
+      TaskPromiseBase& task = promise;
+      task.scope_.reset();
+      if (task.state_.exchange(State::done, std::memory_order_acq_rel) == State::awaited) task.waiter_->wake();
+    }
+    static constexpr void await_resume() noexcept {}
+  };
+
+  [[nodiscard]] Initial initial_suspend() noexcept { return {*this}; }
+  [[nodiscard]] Final final_suspend() noexcept { return {*this}; }
+
+  template <class A>
+    requires Awaitable<A>
+  [[nodiscard]] auto await_transform(A&& awaitable) {
+    using Awaiter = decltype(detail::awaiter_of(static_cast<A&&>(awaitable)));
+    return TaskAwait<Awaiter>{detail::awaiter_of(static_cast<A&&>(awaitable)), scope_};
+  }
+  template <class A>
+    requires(!Awaitable<A>)
+  void await_transform(A&&) {
+    static_assert(std::is_void_v<A>,
+                  "planb: a Task can await what has await_ready(), await_suspend() and await_resume(), or an operator "
+                  "co_await; another Task as an rvalue: co_await std::move(task)");
+  }
+
+  [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) == State::done; }
+
+  void start(std::coroutine_handle<> frame) {
+    if (std::exchange(started_, true)) misused_task("a Task was started twice");
+    frame.resume();
+  }
+
+  // Starts the task where it was not. False: it is done. Otherwise the waiter will be woken, or has been, and the task
+  // may be gone.
+  [[nodiscard]] bool wait(std::coroutine_handle<> frame, TaskWaiter& waiter) {
+    if (waiter_ != nullptr) misused_task("a Task was awaited twice");
+    waiter_ = &waiter;
+    if (!std::exchange(started_, true)) frame.resume();
+    return !done() && state_.exchange(State::awaited, std::memory_order_acq_rel) != State::done;
+  }
+
+  template <class F>
+  void start(std::coroutine_handle<> frame, F&& on_done) {
+    callback_ = std::make_unique<TaskCallback<F>>(std::move(on_done));
+    TaskWaiter& callback = *callback_;
+    if (!wait(frame, callback)) callback.wake();
+  }
+
+ protected:
+  ~TaskPromiseBase() = default;
+
+  std::optional<CurrentMetadata::Scope> scope_;
+
+ private:
+  enum class State : unsigned char { pending, awaited, done };
+
+  std::atomic<State> state_ = State::pending;
+  bool started_ = false;
+  TaskWaiter* waiter_ = nullptr;
+  std::unique_ptr<TaskWaiter> callback_;
+};
+
+template <class T>
+struct task_stored {
+  using type = T;
+};
+template <class T>
+struct task_stored<T&> {
+  using type = T*;
+};
+template <>
+struct task_stored<void> {
+  using type = std::monostate;
+};
+
+template <class T>
+class TaskPromiseResult : public TaskPromiseBase {
+ public:
+  void unhandled_exception() {
+#if PLANB_HAS_EXCEPTIONS
+    std::exception_ptr error = std::current_exception();
+    if (error == nullptr) {  // glibc's forced unwind goes on through whoever resumed the task
+      this->scope_.reset();
+      throw;
+    }
+    result_.template emplace<2>(std::move(error));
+#else
+    std::terminate();
+#endif
+  }
+
+  T take() {
+#if PLANB_HAS_EXCEPTIONS
+    if (std::exception_ptr* const error = std::get_if<2>(&result_)) std::rethrow_exception(std::move(*error));
+#endif
+    typename task_stored<T>::type* const stored = std::get_if<1>(&result_);
+    if (stored == nullptr) misused_task("a Task's result was asked for twice, or before the Task was done");
+    if constexpr (std::is_void_v<T>) {
+      result_.template emplace<0>();
+    } else if constexpr (std::is_lvalue_reference_v<T>) {
+      T value = **stored;
+      result_.template emplace<0>();
+      return value;
+    } else {
+      T value = std::move(*stored);
+      result_.template emplace<0>();
+      return value;
+    }
+  }
+
+ protected:
+  ~TaskPromiseResult() = default;
+
+  struct Nothing {};
+  using Result = std::variant<Nothing, typename task_stored<T>::type, std::exception_ptr>;
+
+  Result result_;
+};
+
+template <class T>
+class TaskPromise : public TaskPromiseResult<T> {
+ public:
+  [[nodiscard]] Task<T> get_return_object() noexcept {
+    return Task<T>(std::coroutine_handle<TaskPromise>::from_promise(*this));
+  }
+
+  template <class U = T>
+    requires std::is_constructible_v<T, U&&>
+  void return_value(U&& value) {
+    this->result_.template emplace<1>(std::forward<U>(value));
+  }
+};
+
+template <class T>
+class TaskPromise<T&> : public TaskPromiseResult<T&> {
+ public:
+  [[nodiscard]] Task<T&> get_return_object() noexcept {
+    return Task<T&>(std::coroutine_handle<TaskPromise>::from_promise(*this));
+  }
+
+  void return_value(T& value) noexcept { this->result_.template emplace<1>(std::addressof(value)); }
+};
+
+template <>
+class TaskPromise<void> : public TaskPromiseResult<void> {
+ public:
+  [[nodiscard]] inline Task<void> get_return_object() noexcept;
+
+  void return_void() noexcept { this->result_.emplace<1>(); }
+};
+
+inline Task<void> TaskPromise<void>::get_return_object() noexcept {
+  return Task<void>(std::coroutine_handle<TaskPromise>::from_promise(*this));
+}
+
+template <class T>
+class TaskAwaiter final : public TaskWaiter {
+ public:
+  explicit TaskAwaiter(std::coroutine_handle<TaskPromise<T>> task) noexcept : task_(task) {}
+
+  [[nodiscard]] bool await_ready() const {
+    if (!task_) misused_task("an empty Task was awaited");
+    return task_.promise().done();
+  }
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<> awaiting) {
+    awaiting_ = awaiting;
+    return task_.promise().wait(task_, *this);
+  }
+  T await_resume() { return task_.promise().take(); }
+
+  void wake() override { awaiting_.resume(); }
+
+ private:
+  std::coroutine_handle<TaskPromise<T>> task_;
+  std::coroutine_handle<> awaiting_;
+};
+
+struct TaskAccess {
+  template <class T>
+  [[nodiscard]] static std::coroutine_handle<TaskPromise<T>> frame(const Task<T>& task) {
+    if (!task.frame_) misused_task("an empty Task was used");
+    return task.frame_;
+  }
+};
+
+}  // namespace detail
+
+template <class T>
+void Task<T>::start() {
+  const Frame frame = detail::TaskAccess::frame(*this);
+  frame.promise().start(frame);
+}
+
+template <class T>
+template <class F>
+  requires std::invocable<F&>
+void Task<T>::start(F on_done) {
+  const Frame frame = detail::TaskAccess::frame(*this);
+  frame.promise().start(frame, std::move(on_done));
+}
+
+template <class T>
+T Task<T>::get() {
+  const Frame frame = detail::TaskAccess::frame(*this);
+  if (!frame.promise().done()) detail::misused_task("a Task's result was asked for before the Task was done");
+  return frame.promise().take();
+}
+
+template <class T>
+T sync_wait(Task<T> task) {
+  const auto frame = detail::TaskAccess::frame(task);
+  detail::BlockedThread thread;
+  if (frame.promise().wait(frame, thread)) thread.wait();
+  return frame.promise().take();
+}
+
+}  // namespace planb::inline PLANB_ABI
