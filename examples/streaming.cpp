@@ -97,7 +97,7 @@ int main() {
        "(beta instead:) When the first one fails. "},
       {"prevent_fallback", planb::PartialStream::prevent_fallback, false,
        "Have a plan Have a plan -- plan exhausted after partial output (6 elements): "
-       "alpha: 2 attempts, last 503 connection lost, after partial output"},
+       "alpha: 2 attempts, last 503 connection lost"},
       {"prevent_retry", planb::PartialStream::prevent_retry, false,
        "Have a plan -- plan exhausted after partial output (3 elements): "
        "alpha: 503 connection lost, after partial output"},

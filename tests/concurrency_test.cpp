@@ -9,6 +9,7 @@
 #include <barrier>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <latch>
 #include <optional>
 #include <string>
@@ -341,4 +342,26 @@ TEST_CASE("a timer that is destroyed while another one's call holds it up is nev
   one.join();
   two.join();
   CHECK(calls == 0);
+}
+
+TEST_CASE("a source may look at its time and at what was delivered from a thread of its own", "[concurrency]") {
+  const planb::ExecutionPlan<int> plan{{.provide = 1, .timeout = std::chrono::hours(1)}};
+  std::size_t last = 0;
+  planb::stream_with_plan(
+      plan,
+      [&](int&, auto& emit, const planb::Attempt& attempt) {
+        std::atomic<bool> done = false;
+        std::thread reader([&] {
+          while (!done) {
+            const std::size_t delivered = attempt.delivered();
+            if (delivered < last || attempt.timeout() > std::chrono::hours(1)) std::abort();
+            last = delivered;
+          }
+        });
+        for (int i = 0; i != 1000; ++i) emit(i);
+        done = true;
+        reader.join();
+      },
+      [](int) {});
+  CHECK(last <= 1000);
 }

@@ -98,12 +98,24 @@ TEST_CASE("prevent_fallback: after output no other step is tried", "[stream][fie
   Script script({{.elements = {1, 2, 3}, .status = 503}});
   const Seen seen = run(f.form, two_steps(), script, f.options(PartialStream::prevent_fallback));
   CHECK(seen.items == Items{1, 2, 3});
-  CHECK(seen.end ==
-        "plan exhausted after partial output (3 elements): alpha: 503 as the test says, after partial output");
+  CHECK(seen.end == "plan exhausted after partial output (3 elements): alpha: 503 as the test says");
   CHECK(seen.delivered == 3);
   CHECK(f.log.names() == std::vector{"alpha"});
   CHECK(f.log.lines().back() ==
         "AttemptFailure #1 step=0 alpha 503 as the test says, end: exhausted after partial output");
+}
+
+TEST_CASE("prevent_fallback: the report keeps why the step was left", "[stream][field-53]") {
+  BOTH_FORMS;
+  const ExecutionPlan<Client> plan{{.name = "alpha",
+                                    .provide = Client{1},
+                                    .attempts = 2,
+                                    .retry_while = [](const planb::ProviderError&) { return false; }},
+                                   {.name = "beta", .provide = Client{2}}};
+  Script script({{.elements = {1}, .status = 400}});
+  const Seen seen = run(f.form, plan, script, f.options(PartialStream::prevent_fallback));
+  CHECK(seen.end == "plan exhausted after partial output (1 element): alpha: 400 as the test says, not worth retrying");
+  CHECK(f.log.of<planb::AttemptFailure>().at(0).next.reason == planb::LeaveReason::partial_output);
 }
 
 TEST_CASE("prevent_fallback: without output other steps are tried", "[stream]") {
@@ -129,9 +141,7 @@ TEST_CASE("prevent_fallback: output of an earlier attempt of the step counts", "
   Script script({{.elements = {1}, .status = 503}, {.status = 500}});
   const Seen seen = run(f.form, two_steps(2), script, f.options(PartialStream::prevent_fallback));
   CHECK(seen.items == Items{1});
-  CHECK(seen.end ==
-        "plan exhausted after partial output (1 element): alpha: 2 attempts, last 500 as the test says, "
-        "after partial output");
+  CHECK(seen.end == "plan exhausted after partial output (1 element): alpha: 2 attempts, last 500 as the test says");
   CHECK(f.log.names() == std::vector{"alpha", "alpha"});
 }
 
@@ -336,6 +346,18 @@ TEST_CASE("an element that comes when the budget is gone does not reach the cons
   }
 }
 
+TEST_CASE("after output the time that is reserved for steps that cannot come is the stream's", "[stream]") {
+  BOTH_FORMS;
+  const bool prevented = GENERATE(false, true);
+  const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}},
+                                   {.name = "beta", .provide = Client{2}, .reserve = 3s}};
+  planb::StreamOptions options = f.options(prevented ? PartialStream::prevent_fallback : PartialStream::allow);
+  options.budget = 10s;
+  Script script({{.elements = {1, 2, 3}, .before_each = 3s}, {.elements = {9}}}, &f.clock);
+  const Seen seen = run(f.form, plan, script, options);
+  CHECK(seen.items == (prevented ? Items{1, 2, 3} : Items{1, 2, 9}));
+}
+
 TEST_CASE("an element later than the timeout is an element all the same", "[stream]") {
   planb::testing::VirtualClock clock;
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .timeout = 30s}};
@@ -354,6 +376,23 @@ TEST_CASE("an element later than the timeout is an element all the same", "[stre
 }
 
 #if PLANB_HAS_STOP_TOKEN
+TEST_CASE("a source that heeds its token after a late element has run out of time", "[stream]") {
+  planb::testing::VirtualClock clock;
+  planb::testing::AttemptLog log;
+  const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .timeout = 30s}};
+  CHECK_THROWS_AS(planb::stream_with_plan(
+                      plan,
+                      [&](const Client&, auto& emit, const planb::Attempt& attempt) {
+                        const planb::StopToken token = attempt.stop_token();
+                        clock.advance(45s);
+                        emit(1);
+                        if (token.stop_requested()) throw planb::ProviderError("gave up");
+                      },
+                      [](int) {}, {.on_event = log, .clock = &clock}),
+                  planb::PlanExhausted);
+  CHECK(log.of<planb::AttemptFailure>().at(0).cause.kind() == planb::CauseKind::timeout);
+}
+
 TEST_CASE("a stop between two elements ends the stream: no further element, no further attempt", "[stream]") {
   BOTH_FORMS;
   std::stop_source stop;

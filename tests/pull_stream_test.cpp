@@ -4,6 +4,7 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <iterator>
 #include <list>
@@ -390,6 +391,55 @@ TEST_CASE("a source may return an expected-like of a range", "[pull]") {
                                  {.on_event = log});
   CHECK(all(stream) == Items{1, 2});
   CHECK(log.lines()[1] == "AttemptFailure #1 step=0 alpha 401 unauthorized, next step");
+}
+
+TEST_CASE("an expected-like that a source gives by reference stays as it is", "[pull]") {
+  Outcome<Items, planb::ProviderError> shared(
+      planb::ProviderError(503, "a message longer than a small buffer has room"));
+  auto stream = stream_with_plan(
+      two_steps(), [&](Client&) -> auto& { return shared; });
+  CHECK_THROWS_AS(stream.begin(), planb::PlanExhausted);
+  CHECK(std::string(shared.error().what()) == "a message longer than a small buffer has room");
+}
+
+TEST_CASE("a generator may take its Attempt by reference", "[pull]") {
+  struct Attempts {
+    static Generator<int> numbers(const Client&, const planb::Attempt& attempt) {
+      for (int i = 0; i != 3; ++i) co_yield attempt.attempt * 10 + i;
+    }
+  };
+  CHECK(all(stream_with_plan(two_steps(), Attempts::numbers)) == Items{10, 11, 12});
+}
+
+TEST_CASE("what ends with a stream that is left ends within its attempt", "[pull]") {
+  std::vector<planb::Metadata> seen;
+  struct Connection {
+    std::vector<planb::Metadata>* seen;
+    ~Connection() { seen->push_back(planb::CurrentMetadata::get()); }
+  };
+  const ExecutionPlan<Connection> plan{{.provide = [&] { return Connection{&seen}; }}};
+  for ([[maybe_unused]] const int i : stream_with_plan(plan, [](Connection&) { return Items{1, 2}; })) break;
+  CHECK(seen == std::vector<planb::Metadata>{{1, 0}});
+}
+
+TEST_CASE("a gate's defect does not end a program that leaves a stream", "[pull]") {
+  class Broken final : public planb::Gate {
+   public:
+    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 1)}; }
+    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+
+   private:
+    void on_success(std::uint64_t, planb::TimePoint) override { throw planb::Defect("bug"); }
+    void on_failure(std::uint64_t, const planb::Cause&, planb::TimePoint) override {}
+    void on_dropped(std::uint64_t) noexcept override {}
+  };
+  const ExecutionPlan<Client> plan{{.provide = Client{1}, .gate = std::make_shared<Broken>()}};
+  planb::testing::AttemptLog log;
+  for ([[maybe_unused]] const int i :
+       stream_with_plan(plan, [](Client& client) { return client.list; }, {.on_event = log})) {
+    break;
+  }
+  CHECK(log.lines().back() == "AttemptSuccess #1 step=0");
 }
 
 TEST_CASE("a factory that fails is a failed attempt of a stream", "[pull]") {

@@ -116,7 +116,7 @@ TEST_CASE("a producer may be mutable, move-only, and is called as an lvalue", "[
   CHECK(planb::stream_with_plan(two_steps(), Counter{}, [](int) {}) == 2);
 }
 
-TEST_CASE("a sink may return nothing, a bool, or what converts to one", "[push]") {
+TEST_CASE("a sink may return nothing, or a bool", "[push]") {
   const auto plan = two_steps();
   const auto count = [](Client& client, auto& emit) { return client.count(emit); };
   Items items;
@@ -126,12 +126,6 @@ TEST_CASE("a sink may return nothing, a bool, or what converts to one", "[push]"
   planb::stream_with_plan(plan, count, [&](int item) {
     items.push_back(item);
     return false;
-  });
-  CHECK(items.size() == 1);
-  items.clear();
-  planb::stream_with_plan(plan, count, [&](int item) {
-    items.push_back(item);
-    return 0;
   });
   CHECK(items.size() == 1);
 }
@@ -378,7 +372,7 @@ TEST_CASE("errors surface as those of run_with_plan", "[push]") {
   }
 }
 
-TEST_CASE("an element that is an expected-like with an error is a failure of the attempt", "[push][field-37]") {
+TEST_CASE("an emitted expected-like with an error is a failure of the attempt", "[push][field-37]") {
   Log f;
   Items items;
   std::vector<bool> said;
@@ -398,6 +392,70 @@ TEST_CASE("an element that is an expected-like with an error is a failure of the
   CHECK(items == Items{1, 1});
   CHECK(said == std::vector<bool>{true, false, false, true});
   CHECK(f.log.lines()[1] == "AttemptFailure #1 step=0 alpha 529 overloaded, next step");
+}
+
+TEST_CASE("a defect after an element that was an error leaves unchanged", "[push]") {
+  using Piece = Outcome<int, planb::ProviderError>;
+  Log f;
+  CHECK_THROWS_AS(planb::stream_with_plan(
+                      two_steps(),
+                      [](Client&, auto& emit) {
+                        if (!emit(Piece(planb::ProviderError(529, "overloaded")))) throw planb::Defect("bug");
+                      },
+                      [](Piece&&) {}, f.options()),
+                  planb::Defect);
+  CHECK(f.log.names() == std::vector{"alpha"});
+}
+
+TEST_CASE("an emit that outlives its attempt does nothing", "[push]") {
+  std::function<bool(int)> kept;
+  Items items;
+  std::vector<bool> said;
+  planb::stream_with_plan(
+      two_steps(),
+      [&](Client& client, const std::function<bool(int)>& emit) {
+        if (client.id == 2) return;
+        kept = emit;
+        throw planb::ProviderError(503);
+      },
+      [&](int item) { items.push_back(item); },
+      {.on_event = [&](const planb::AttemptFailure&) { said.push_back(kept(1)); }});
+  CHECK(items.empty());
+  CHECK(said == std::vector<bool>{false});
+}
+
+TEST_CASE("a sink may be a member of what is emitted", "[push]") {
+  struct Token {
+    int* seen;
+    void look() const { ++*seen; }
+  };
+  int seen = 0;
+  planb::stream_with_plan(
+      two_steps(),
+      [&](Client&, auto& emit) {
+        Token token{&seen};
+        emit(token);
+        emit(Token{&seen});
+        emit(&token);
+        emit(std::ref(token));
+        emit(std::make_unique<Token>(token));
+      },
+      &Token::look);
+  CHECK(seen == 5);
+}
+
+TEST_CASE("a handler in the options is the one that is called, run after run", "[push]") {
+  struct Counting {
+    int count = 0;
+    std::vector<int>* counts;
+    void operator()(const planb::AttemptSuccess&) { counts->push_back(++count); }
+  };
+  std::vector<int> counts;
+  const StreamOptions options{.on_event = Counting{0, &counts}};
+  for (int i = 0; i != 3; ++i)
+    planb::stream_with_plan(
+        two_steps(), [](Client&, auto&) {}, [](int) {}, options);
+  CHECK(counts == std::vector<int>{1, 2, 3});
 }
 
 TEST_CASE("a refused answer of a producer is a failure of the attempt", "[push]") {

@@ -5,6 +5,7 @@
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -46,8 +47,9 @@ inline constexpr TimePoint no_deadline = (TimePoint::max)();
 // What the engine knows of the attempt that is running. `stop` and `previous` are the run's.
 struct AttemptSite {
   Clock* clock = nullptr;  // where the attempt's time is limited
-  TimePoint deadline = no_deadline;
-  std::size_t delivered = 0;  // in all attempts of the run
+  // Of a stream both change while its source may look at them from a thread of its own.
+  std::atomic<TimePoint> deadline = no_deadline;
+  std::atomic<std::size_t> delivered = 0;  // in all attempts of the run
   const StopToken* stop = nullptr;
   const Cause* previous = nullptr;
 #if PLANB_HAS_STOP_TOKEN
@@ -61,9 +63,9 @@ struct AttemptSite {
 // called until the attempt is over, by one thread at a time.
 class Attempt {
  public:
-  int attempt = 1;       // across all steps, from 1
-  int step_attempt = 1;  // within the step, from 1
-  int step_index = 0;    // from 0
+  int attempt = 1;             // across all steps, from 1
+  int step_attempt = 1;        // within the step, from 1
+  int step_index = 0;          // from 0
   std::string_view step_name;  // lives as long as the plan
 
   // The failure before this attempt, in this step or an earlier one; null at the first attempt of a run.
@@ -72,8 +74,9 @@ class Attempt {
   // When the attempt's time is up: the smaller of Step::timeout and what the budget leaves to the step. None: no limit.
   // In a stream it moves with each element, since there Step::timeout bounds the source's silence.
   [[nodiscard]] std::optional<TimePoint> deadline() const noexcept {
-    if (site_ == nullptr || site_->deadline == detail::no_deadline) return std::nullopt;
-    return site_->deadline;
+    const TimePoint due = site_ != nullptr ? site_->deadline.load(std::memory_order_relaxed) : detail::no_deadline;
+    if (due == detail::no_deadline) return std::nullopt;
+    return due;
   }
 
   // What is left of that time now, never negative: to be handed to the client library. A client that gives up a moment
@@ -87,18 +90,22 @@ class Attempt {
 
   // Of a stream: how many elements the consumer has already, from this attempt and those before it. A provider that can
   // resume starts from there.
-  [[nodiscard]] std::size_t delivered() const noexcept { return site_ != nullptr ? site_->delivered : 0; }
+  [[nodiscard]] std::size_t delivered() const noexcept {
+    return site_ != nullptr ? site_->delivered.load(std::memory_order_relaxed) : 0;
+  }
 
   // Fires when the caller stops the run, or when the attempt's time is up. Its callbacks may run on the clock's timer
-  // thread, and hold up every other timer while they do: they must be quick.
+  // thread, and hold up every other timer while they do: they must be quick. In a stream, ask for it first on the
+  // thread that makes the attempt.
   [[nodiscard]] StopToken stop_token() const {
     if (site_ == nullptr) return {};
 #if PLANB_HAS_STOP_TOKEN
     if (site_->clock != nullptr) {
       if (site_->own_stop == nullptr) {
         const StopToken none;
-        site_->own_stop = std::make_unique<detail::AttemptStop>(site_->stop != nullptr ? *site_->stop : none,
-                                                                *site_->clock, site_->deadline);
+        site_->own_stop =
+            std::make_unique<detail::AttemptStop>(site_->stop != nullptr ? *site_->stop : none, *site_->clock,
+                                                  site_->deadline.load(std::memory_order_relaxed));
       }
       return site_->own_stop->token();
     }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -29,8 +30,8 @@ struct StopToken {
 };
 #endif
 
-// Where a run reads the time and waits. Implementations must be monotonic and safe to use from several threads.
-// A clock must outlive the runs that use it.
+// Where a run reads the time and waits. Implementations must be monotonic and safe to use from several threads, and
+// must not throw. A clock must outlive the runs that use it.
 class PLANB_VISIBLE Clock {
  public:
   Clock() = default;
@@ -92,8 +93,18 @@ class PLANB_VISIBLE SteadyClock final : public Clock {
 };
 
 inline Timer Clock::make_timer(TimePoint due, detail::Function<void()> fn) {
-  SteadyClock& real = SteadyClock::instance();
-  return real.call_at(detail::add(real.now(), detail::between(now(), due)), std::move(fn));
+  struct Translated final : Timer::Pending {  // from this clock's time to the real one
+    Translated(const Clock& c, TimePoint d, detail::Function<void()> f)
+        : clock(c), timer(SteadyClock::instance().call_at(real(d), std::move(f))) {}
+    bool move_to(TimePoint to) override { return timer.move_to(real(to)); }
+    [[nodiscard]] TimePoint real(TimePoint time) const {
+      return detail::add(SteadyClock::instance().now(), detail::between(clock.now(), time));
+    }
+
+    const Clock& clock;
+    Timer timer;
+  };
+  return Timer(std::make_unique<Translated>(*this, due, std::move(fn)));
 }
 
 }  // namespace planb::inline PLANB_ABI

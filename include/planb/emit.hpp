@@ -8,8 +8,11 @@
 #include <planb/detail/invoke.hpp>
 #include <planb/result.hpp>
 
+#include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -19,6 +22,21 @@
 namespace planb::inline PLANB_ABI {
 
 namespace detail {
+
+// An element that is kept: an object, or an array such as a string literal.
+template <class T>
+struct HeldValue {
+  template <class From>
+  explicit HeldValue(From&& from) : value(std::forward<From>(from)) {}
+
+  T value;
+};
+template <class T, std::size_t Size>
+struct HeldValue<T[Size]> {
+  explicit HeldValue(const T (&from)[Size]) { std::copy(std::begin(from), std::end(from), std::begin(value)); }
+
+  T value[Size];
+};
 
 // What comes between a producer and a sink in a run: which elements pass, and what ended an attempt before its time.
 template <class Sink, class Rule>
@@ -37,10 +55,13 @@ class PushStream {
 
   void begin_attempt() noexcept {
     end_ = End::none;
-    if constexpr (Rule::holds) {
-      rule_.begin_attempt();
-      held_.clear();
-    }
+    open_ = true;
+    if constexpr (Rule::holds) rule_.begin_attempt();
+  }
+  // Before the attempt's context ends: what is held back may refer to it. From here on emit() does nothing.
+  void end_attempt() noexcept {
+    open_ = false;
+    if constexpr (Rule::holds) held_.clear();
   }
 
   [[nodiscard]] End end() const noexcept { return end_; }
@@ -48,18 +69,17 @@ class PushStream {
   // True while the consumer wants more, and may have it.
   template <class X>
   bool take(X&& element) {
-    if (end_ != End::none) return false;
+    if (!open_) return false;
     if constexpr (ResultType<X>) {
       using Traits = result_traits<std::remove_cvref_t<X>>;
       if (!detail::has_value(element)) {
         cause_.emplace(Cause::of(Traits::error(std::forward<X>(element))));
-        end_ = End::bad_element;
-        return false;
+        return stop(End::bad_element);
       }
     }
     if constexpr (Rule::holds) {
       if (!commits(element)) {
-        if (end_ != End::none) return false;
+        if (!open_) return false;
         hold(std::forward<X>(element));
         return resume();
       }
@@ -71,12 +91,12 @@ class PushStream {
   // Gives what was held back. False: the consumer wants no more, or may not have it.
   bool release() {
     if constexpr (Rule::holds) {
-      for (std::size_t i = 0; i != held_.size(); ++i) {
-        if (!held_[i]->give_to(*this)) return false;
+      const auto held = std::exchange(held_, {});  // a sink may come back to emit()
+      for (const std::unique_ptr<Held>& element : held) {
+        if (!open_ || !element->give_to(*this)) return false;
       }
-      held_.clear();
     }
-    return true;
+    return open_;
   }
 
   [[nodiscard]] Cause take_cause() noexcept { return *std::exchange(cause_, std::nullopt); }
@@ -97,14 +117,14 @@ class PushStream {
   template <class X>
   void hold(X&& element) {
     using Value = std::remove_cvref_t<X>;
-    static_assert(std::is_constructible_v<Value, X&&>,
+    static_assert(std::is_constructible_v<Value, X&&> || std::is_array_v<Value>,
                   "planb: committing() keeps the elements before the first that counts, so they must be copyable, or "
                   "movable and emitted as rvalues");
     struct Kept final : Held {
-      explicit Kept(X&& from) : value(std::forward<X>(from)) {}
-      bool give_to(PushStream& stream) override { return stream.give(std::forward<X>(value)); }
+      explicit Kept(X&& from) : kept(std::forward<X>(from)) {}
+      bool give_to(PushStream& stream) override { return stream.give(std::forward<X>(kept.value)); }
 
-      Value value;
+      HeldValue<Value> kept;
     };
     held_.push_back(std::make_unique<Kept>(std::forward<X>(element)));
   }
@@ -117,8 +137,7 @@ class PushStream {
     } catch (...) {
       if (std::current_exception() == nullptr) throw;
       cause_.emplace(Cause::current());
-      end_ = End::rule_threw;
-      return false;
+      return stop(End::rule_threw);
     }
 #else
     return rule_.commits(element);
@@ -136,6 +155,7 @@ class PushStream {
 
   bool stop(End end) noexcept {
     end_ = end;
+    open_ = false;
     return false;
   }
 
@@ -150,14 +170,14 @@ class PushStream {
         detail::invoke_lvalue(sink_, std::forward<X>(element));
         return true;
       } else {
-        static_assert(std::is_convertible_v<Said, bool>,
+        static_assert(std::is_same_v<std::remove_cvref_t<Said>, bool>,
                       "planb: a sink returns nothing, or a bool: whether it wants more");
-        return static_cast<bool>(detail::invoke_lvalue(sink_, std::forward<X>(element)));
+        return detail::invoke_lvalue(sink_, std::forward<X>(element));
       }
 #if PLANB_HAS_EXCEPTIONS
     } catch (...) {
       thrown_ = std::current_exception();
-      if (thrown_ != nullptr) end_ = End::sink_threw;
+      if (thrown_ != nullptr) stop(End::sink_threw);
       throw;
     }
 #endif
@@ -167,6 +187,7 @@ class PushStream {
   Sink& sink_;
   [[no_unique_address]] Rule rule_;
   End end_ = End::none;
+  bool open_ = false;  // elements may pass
   std::optional<Cause> cause_;
 #if PLANB_HAS_EXCEPTIONS
   std::exception_ptr thrown_;

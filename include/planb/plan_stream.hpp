@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -60,25 +61,32 @@ class StreamState {
  public:
   // An element that the source makes anew is handed on as an rvalue, as by std::generator.
   using reference = std::conditional_t<refers, Given, Given&&>;
-  using value_type = std::conditional_t<Rule::holds, std::remove_cvref_t<Given>, std::ranges::range_value_t<Range>>;
+  using value_type = std::ranges::range_value_t<Range>;
 
   StreamState(const ExecutionPlan<Ctx>& plan, Source&& source, const StreamOptions& options)
-      : plan_(plan),
-        source_(std::forward<Source>(source)),
-        options_(detail::run_options(options)),
-        partial_(options.partial),
-        rule_(detail::commit_rule(source_)) {}
+      : plan_(plan), source_(std::forward<Source>(source)), options_(options), rule_(detail::commit_rule(source_)) {}
   StreamState(const StreamState&) = delete;
   StreamState& operator=(const StreamState&) = delete;
   ~StreamState() {
     if (!run_ || !run_->attempting()) return;
-    close();
-    run_->succeed();  // the consumer stopped early
+    {
+      const CurrentMetadata::Scope scope(run_->metadata());
+      close();
+    }
+#if PLANB_HAS_EXCEPTIONS
+    try {
+      run_->succeed();  // the consumer stopped early
+    } catch (...) {     // a defect of a gate's, or an unwind, which cannot be held up: a destructor lets neither out
+      if (std::current_exception() == nullptr) std::terminate();
+    }
+#else
+    run_->succeed();
+#endif
   }
 
   void begin() {
     if (run_) return;
-    run_.emplace(PlanAccess::storage(plan_).view(), options_, partial_);
+    run_.emplace(PlanAccess::storage(plan_).view(), options_, options_.partial);
     if (detail::await_attempt(*run_)) {
       go_on();
     } else {
@@ -119,22 +127,23 @@ class StreamState {
  private:
   enum class Pulled : unsigned char { element, end, failed };
   using Element = std::remove_reference_t<Given>;
+  using Kept = std::remove_cvref_t<Given>;  // of an element that is held back
   struct Nothing {};
 
   [[nodiscard]] Pulled open(FailureRoom& failure) {
-    const Attempt attempt = run_->attempt();
-    has_context_ = PlanAccess::storage(plan_).steps[static_cast<std::size_t>(attempt.step_index)].provide(
-        context_, nullptr, attempt, failure.returned);
+    attempt_ = run_->attempt();
+    has_context_ = PlanAccess::storage(plan_).steps[static_cast<std::size_t>(attempt_.step_index)].provide(
+        context_, nullptr, attempt_, failure.returned);
     if (!has_context_) {
       failure.build_returned();
       return Pulled::failed;
     }
-    made_.build([&]() -> Made { return detail::call_with(detail::stream_target(source_), attempt, context_.get()); });
+    made_.build([&]() -> Made { return detail::call_with(detail::stream_target(source_), attempt_, context_.get()); });
     has_made_ = true;
     if constexpr (!std::ranges::range<Made>) {
       using Traits = result_traits<std::remove_cvref_t<Made>>;
       if (!detail::has_value(made_.get())) {
-        failure.build([&] { return Cause::of(Traits::error(std::move(made_.get()))); });
+        failure.build([&] { return Cause::of(Traits::error(static_cast<Made&&>(made_.get()))); });
         return Pulled::failed;
       }
     }
@@ -262,10 +271,10 @@ class StreamState {
 
   const ExecutionPlan<Ctx> plan_;
   Source source_;
-  const RunOptions options_;
-  const PartialStream partial_;
+  const StreamOptions options_;
   [[no_unique_address]] Rule rule_;
   std::optional<Engine> run_;
+  Attempt attempt_;  // a generator may refer to it
   ContextRoom<Ctx> context_;
   ContextRoom<Made> made_;
   std::optional<std::ranges::iterator_t<Range>> iterator_;
@@ -277,7 +286,7 @@ class StreamState {
   bool has_element_ = false;
   // Held back by committing(), and the element of the source's that comes after them.
   struct NothingHeld {};
-  [[no_unique_address]] std::conditional_t<Rule::holds, std::deque<std::remove_cvref_t<Given>>, NothingHeld> held_;
+  [[no_unique_address]] std::conditional_t<Rule::holds, std::deque<Kept>, NothingHeld> held_;
   std::conditional_t<Rule::holds, Element*, std::nullptr_t> made_element_ = nullptr;
   std::optional<PlanError> error_;
 };
@@ -288,8 +297,9 @@ class StreamState {
 //
 // begin() starts the run, and makes attempts until one has an element; `++` goes on with the running attempt, and where
 // its source fails with the next one, waits included. Both throw as run_with_plan does when the run fails; the stream
-// is at its end then. `++` at the end is a Defect. Attempts that the consumer walks away from, by destroying the stream, are successes.
-// One thread at a time. It may be moved, also while it is gone through.
+// is at its end then. `++` at the end is a Defect. An attempt that the consumer walks away from, by destroying the
+// stream, is a success; a Defect that its gate throws over that is lost.
+// One thread at a time. It may be moved, also while it is gone through; its own handlers must not destroy it.
 template <class Ctx, class Source>
 class [[nodiscard]] PlanStream {
   using State = detail::StreamState<Ctx, Source>;

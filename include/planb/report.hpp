@@ -103,7 +103,7 @@ inline std::string RunReport::to_string() const {
   std::string text;
   if (end != RunEnd::succeeded) {
     text = std::string("plan ") + planb::to_string(end);
-    if (delivered != 0) {
+    if (delivered != 0 && end != RunEnd::running) {
       text += " after partial output (" + std::to_string(delivered) + (delivered == 1 ? " element)" : " elements)");
     }
   }

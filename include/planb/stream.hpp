@@ -27,6 +27,23 @@ concept NotOptions = !std::same_as<std::remove_cvref_t<S>, StreamOptions>;
 template <class F>
 using StreamTarget = std::remove_reference_t<decltype(detail::stream_target(std::declval<F&>()))>;
 
+// Never destroyed: a run may take place while the program ends.
+[[nodiscard]] inline const StreamOptions& no_stream_options() {
+  static const StreamOptions& options = *new StreamOptions;
+  return options;
+}
+
+// In place of an Emit, and of what may also be an Attempt: what a generic source takes is not known.
+struct AnyEmit {
+  template <class X>
+  bool operator()(X&&) const;
+};
+struct EmitOrAttempt : AnyEmit, Attempt {};
+template <class F, class Ctx>
+concept LooksLikeProducer = std::is_invocable_v<F&, Ctx&, EmitOrAttempt&> &&
+                            !OpensRange<std::remove_cv_t<std::invoke_result_t<F&, Ctx&, EmitOrAttempt&>>> &&
+                            std::is_invocable_v<F&, Ctx&, AnyEmit&>;
+
 // The attempts of a pushed stream.
 template <class Ctx, class F, class Sink>
 struct PushBody {
@@ -50,8 +67,7 @@ struct PushBody {
 };
 
 template <class Ctx, class Env, class F, class Sink>
-decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink, const RunOptions& options,
-                    PartialStream partial) {
+decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink, const StreamOptions& options) {
   using Rule = decltype(detail::commit_rule(producer));
   constexpr bool takes_emit =
       CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&, Emit<PushStream<Sink, Rule>>&>;
@@ -69,7 +85,7 @@ decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink
     static_assert(std::is_void_v<Result> || std::is_reference_v<Result> || std::is_move_constructible_v<Result>,
                   "planb: what the producer of a stream returns must be movable");
     const PlanStorage<Ctx, void>& storage = PlanAccess::storage(plan);
-    Engine run(storage.view(), options, partial);
+    Engine run(storage.view(), options, options.partial);
     Body body{storage, producer, {run, sink, detail::commit_rule(producer)}};
     return detail::drive_push<PlanOutcome<Result>>(run, body);
   }
@@ -78,10 +94,18 @@ decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink
 template <class Ctx, class Env, class Source>
 [[nodiscard]] auto pull(const ExecutionPlan<Ctx, Env>& plan, Source&& source, const StreamOptions& options) {
   using F = std::decay_t<Source>;
-  constexpr bool takes_context = CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&>;
+  constexpr bool takes_emit = LooksLikeProducer<StreamTarget<F>, std::remove_reference_t<Ctx>>;
+  constexpr bool takes_context = [] {  // not asked of a producer: that might not compile
+    if constexpr (takes_emit) {
+      return false;
+    } else {
+      return CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&>;
+    }
+  }();
   static_assert(std::is_void_v<Env>,
                 "planb: this plan's factories need an Env: bind it first, with plan.capture_requirements(env)");
-  static_assert(takes_context,
+  static_assert(!takes_emit, "planb: a producer that takes `emit` also needs a sink");
+  static_assert(takes_emit || takes_context,
                 "planb: the source of a stream must take the plan's context as an lvalue, `fn(Ctx&)` or "
                 "`fn(Ctx&, const planb::Attempt&)`; a producer that takes `emit` also needs a sink");
   static_assert(!is_accepting<F>,
@@ -91,10 +115,8 @@ template <class Ctx, class Env, class Source>
     using Made =
         std::remove_cv_t<decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
                                                     std::declval<std::remove_reference_t<Ctx>&>()))>;
-    static_assert(
-        OpensRange<Made>,
-        "planb: the source of a stream must return an input range, or an expected-like of one; a producer that "
-        "takes `emit` also needs a sink");
+    static_assert(OpensRange<Made>,
+                  "planb: the source of a stream must return an input range, or an expected-like of one");
     if constexpr (OpensRange<Made>) return PlanStream<Ctx, F>(plan, std::forward<Source>(source), options);
   }
 }
@@ -108,17 +130,23 @@ template <class Ctx, class Env, class Source>
 // A sink that stops early ends the attempt as a success, whatever the producer does then: an error that it returns is
 // given back as it is, and what it throws is dropped where it would have returned nothing, and thrown otherwise. What a
 // sink throws ends the run and leaves unchanged; the attempt has then been interrupted. When a stop is requested or the
-// budget is gone, no further element reaches the sink.
+// budget is gone, no further element reaches the sink, and the attempt has failed, also where that happens while the
+// sink has the last one. CurrentMetadata is set while the sink runs, since it runs within the producer.
 template <class Ctx, class Env, class F, detail::NotOptions Sink>
 decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink) {
-  return detail::push(plan, producer, sink, detail::no_options(), PartialStream::allow);
+  return detail::push(plan, producer, sink, detail::no_stream_options());
 }
 
 template <class Ctx, class Env, class F, detail::NotOptions Sink>
 decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink,
                                 const StreamOptions& options) {
-  const RunOptions own = detail::run_options(options);
-  return detail::push(plan, producer, sink, own, options.partial);
+  return detail::push(plan, producer, sink, options);
+}
+
+// RunOptions are no StreamOptions: says so.
+template <class Ctx, class Env, class F, detail::NotOptions Sink, std::same_as<RunOptions> Options>
+void stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&&, const Options& options) {
+  detail::push(plan, producer, options, detail::no_stream_options());
 }
 
 // Pull form: a range of the elements of `source(ctx)`, or `source(ctx, attempt)`, which returns an input range (a view,

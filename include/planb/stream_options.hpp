@@ -31,18 +31,4 @@ struct StreamOptions {
   PartialStream partial = PartialStream::allow;
 };
 
-namespace detail {
-
-[[nodiscard]] inline RunOptions run_options(const StreamOptions& options) {
-  return {.on_event = options.on_event,
-          .budget = options.budget,
-          .stop = options.stop,
-          .clock = options.clock,
-          .entry = options.entry,
-          .failure = options.failure,
-          .seed = options.seed};
-}
-
-}  // namespace detail
-
 }  // namespace planb::inline PLANB_ABI

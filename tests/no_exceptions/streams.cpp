@@ -59,7 +59,7 @@ void pushed() {
   Result partial = stream_with_plan(two_steps(), producer, sink, {.partial = planb::PartialStream::prevent_fallback});
   EXPECT(!partial.has_value());
   EXPECT(partial.error().message ==
-         "plan exhausted after partial output (1 element): alpha: 503, after partial output");
+         "plan exhausted after partial output (1 element): alpha: 503");
 }
 
 void pulled() {

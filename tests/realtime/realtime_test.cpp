@@ -183,6 +183,31 @@ TEST_CASE("a timer whose time has passed calls at once", "[realtime]") {
   SUCCEED("it was called");
 }
 
+TEST_CASE("a timer of a clock with an epoch of its own is set and moved by that clock", "[realtime]") {
+  class Offset final : public planb::Clock {  // without timers of its own
+   public:
+    explicit Offset(Duration by) : by_(by) {}
+    [[nodiscard]] TimePoint now() const override { return SteadyClock::instance().now() + by_; }
+    void sleep_until(TimePoint due, planb::StopToken stop) override {
+      SteadyClock::instance().sleep_until(due - by_, stop);
+    }
+
+   private:
+    Duration by_;
+  };
+  for (const Duration by : {Duration(0), Duration(-24h), Duration(24h)}) {
+    Offset clock(by);
+    Signal called;
+    std::atomic<bool> too_early = false;
+    Timer ahead = clock.call_at(clock.now() + never, [&] { called.raise(); });
+    Timer away = clock.call_at(clock.now() + never / 2, [&] { too_early = true; });
+    CHECK(away.move_to(clock.now() + never));
+    CHECK(ahead.move_to(clock.now() + 1ms));
+    called.wait();
+    CHECK_FALSE(too_early);
+  }
+}
+
 TEST_CASE("a timer that is moved calls at its new time", "[realtime]") {
   SteadyClock& clock = SteadyClock::instance();
   Signal called;

@@ -61,52 +61,6 @@ class EngineRoom {
   bool made_ = false;
 };
 
-// A Failure that ends with its attempt, also where the coroutine is destroyed before the engine has heard of it.
-class FailureKeeper {
- public:
-  FailureKeeper() noexcept = default;
-  FailureKeeper(const FailureKeeper&) = delete;
-  FailureKeeper& operator=(const FailureKeeper&) = delete;
-  ~FailureKeeper() {
-    if (full_) room_.failure.~Failure();
-  }
-
-  // Of the attempt that left this failure.
-  [[nodiscard]] bool defect() const noexcept { return room_.failure.cause.kind() == CauseKind::defect; }
-
-  [[nodiscard]] CauseRoom& returned() noexcept { return room_.returned; }
-  void build_returned() {
-    room_.build_returned();
-    full_ = true;
-  }
-  template <class Make>
-  void build(Make&& make) {
-    room_.build(std::forward<Make>(make));
-    full_ = true;
-  }
-  // Whether the attempt's value makes it a success.
-  template <class R, class F>
-  [[nodiscard]] bool accepts(R&& result, F& fn) {
-    full_ = !detail::check(std::forward<R>(result), fn, room_);
-    return !full_;
-  }
-
-  void tell(Engine& run) {
-    full_ = false;
-    const Destroy destroy{room_.failure};
-    room_.failure.tell(run);
-  }
-
- private:
-  struct Destroy {
-    Failure& failure;
-    ~Destroy() { failure.~Failure(); }
-  };
-
-  FailureRoom room_;
-  bool full_ = false;
-};
-
 // What the run gives, from the end of its attempt to that of the coroutine.
 template <class R>
 class AnswerRoom {

@@ -55,8 +55,11 @@ union FailureRoom {
 
   // Tells the engine, and leaves the room empty.
   void tell(Engine& run) {
+    struct Empty {
+      Failure& failure;
+      ~Empty() { failure.~Failure(); }
+    } const empty{failure};
     failure.tell(run);
-    failure.~Failure();
   }
 };
 
@@ -140,8 +143,9 @@ template <class R, class F>
       } else if constexpr (requires { Traits::value(std::as_const(result)); }) {
         return ask(Traits::value(std::as_const(result)));
       } else {  // it gives the value away
-        static_assert(std::is_copy_constructible_v<Result>,
-                      "planb: accepting() needs result_traits<R>::value() to take a const R&, or an R that can be copied");
+        static_assert(
+            std::is_copy_constructible_v<Result>,
+            "planb: accepting() needs result_traits<R>::value() to take a const R&, or an R that can be copied");
         return ask(Traits::value(Result(std::as_const(result))));
       }
     } else {
@@ -150,6 +154,47 @@ template <class R, class F>
   }
   return true;
 }
+
+// A Failure that an attempt may leave, and that ends with it where nobody tells the engine.
+class FailureKeeper {
+ public:
+  FailureKeeper() noexcept = default;
+  FailureKeeper(const FailureKeeper&) = delete;
+  FailureKeeper& operator=(const FailureKeeper&) = delete;
+  ~FailureKeeper() {
+    if (full_) room_.failure.~Failure();
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return full_; }
+  [[nodiscard]] Cause& cause() noexcept { return room_.failure.cause; }
+  [[nodiscard]] bool defect() const noexcept { return full_ && room_.failure.cause.kind() == CauseKind::defect; }
+
+  [[nodiscard]] CauseRoom& returned() noexcept { return room_.returned; }
+  void build_returned() {
+    room_.build_returned();
+    full_ = true;
+  }
+  template <class Make>
+  void build(Make&& make) {
+    room_.build(std::forward<Make>(make));
+    full_ = true;
+  }
+  // Whether the attempt's value makes it a success.
+  template <class R, class F>
+  [[nodiscard]] bool accepts(R&& result, F& fn) {
+    full_ = !detail::check(std::forward<R>(result), fn, room_);
+    return !full_;
+  }
+
+  void tell(Engine& run) {
+    full_ = false;
+    room_.tell(run);
+  }
+
+ private:
+  FailureRoom room_;
+  bool full_ = false;
+};
 
 template <class E>
 constexpr bool from_plan_error = std::is_constructible_v<E, const PlanError&> && !std::is_same_v<E, std::exception>;
@@ -230,7 +275,8 @@ struct Trying {
     const auto report = [&run] { return run.success_report(); };
     if constexpr (ResultType<R>) {
       using Traits = result_traits<std::remove_cvref_t<R>>;
-      return type(std::in_place, [&]() -> typename value_of<R>::type { return Traits::value(call()); }, report);
+      return type(
+          std::in_place, [&]() -> typename value_of<R>::type { return Traits::value(call()); }, report);
     } else {
       return type(std::in_place, call, report);
     }

@@ -14,52 +14,49 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
-// A failure that may be there.
-class MaybeFailure {
+// Before the context ends.
+template <class Stream>
+class StreamGuard {
  public:
-  MaybeFailure() = default;
-  MaybeFailure(const MaybeFailure&) = delete;
-  MaybeFailure& operator=(const MaybeFailure&) = delete;
-  ~MaybeFailure() {
-    if (there) room.failure.~Failure();
-  }
+  explicit StreamGuard(Stream& stream) noexcept : stream_(stream) {}
+  StreamGuard(const StreamGuard&) = delete;
+  StreamGuard& operator=(const StreamGuard&) = delete;
+  ~StreamGuard() { stream_.end_attempt(); }
 
-  template <class Make>
-  void build(Make&& make) {
-    room.build(std::forward<Make>(make));
-    there = true;
-  }
-
-  void tell(Engine& run) {
-    there = false;
-    room.tell(run);
-  }
-
-  FailureRoom room;
-  bool there = false;
+ private:
+  Stream& stream_;
 };
+
+// Whether the attempt is a success, now that its producer's own result is known to be good: what is held back at the
+// end is given only then.
+template <class Stream>
+[[nodiscard]] bool settles_well(Stream& stream) {
+  using End = typename Stream::End;
+  return stream.end() == End::consumer ||
+         (stream.end() == End::none && (stream.release() || stream.end() == End::consumer));
+}
 
 // What an attempt leaves that did not return a success. Gives true where the consumer wanted no more: that is one.
 template <class Stream>
-[[nodiscard]] PLANB_COLD bool settle(Engine& run, Stream& stream, MaybeFailure& failure) {
+[[nodiscard]] PLANB_COLD bool settle(Engine& run, Stream& stream, FailureKeeper& failure) {
   using End = typename Stream::End;
-  switch (stream.end()) {
-    case End::consumer:
-      if (failure.room.failure.cause.kind() == CauseKind::defect) break;
-      run.succeed();
-      return true;
-    case End::sink_threw: run.abandon();
+  if (stream.end() == End::sink_threw) {
+    run.abandon();
 #if PLANB_HAS_EXCEPTIONS
-      stream.rethrow_sinks();
-#else
-      break;
+    stream.rethrow_sinks();
 #endif
-    case End::rule_threw: run.fail_by_rule(stream.take_cause()); return false;
-    case End::bad_element: run.fail(stream.take_cause()); return false;
-    case End::cut_short:
-      if (!failure.there) failure.build([] { return Engine::cut_short(); });
-      break;
-    case End::none: break;
+  }
+  if (!failure.defect()) {
+    switch (stream.end()) {
+      case End::consumer: run.succeed(); return true;
+      case End::rule_threw: run.fail_by_rule(stream.take_cause()); return false;
+      case End::bad_element: run.fail(stream.take_cause()); return false;
+      case End::cut_short:
+        if (!failure) failure.build([] { return Engine::cut_short(); });
+        break;
+      case End::sink_threw:
+      case End::none: break;
+    }
   }
   failure.tell(run);
   return false;
@@ -71,7 +68,7 @@ typename Out::type drive_push(Engine& run, Body& body) {
   using R = typename Body::Result;
   using End = typename std::remove_reference_t<decltype(body.stream)>::End;
   while (detail::await_attempt(run)) {
-    MaybeFailure failure;
+    FailureKeeper failure;
     body.stream.begin_attempt();
     {
       SuccessTeller success(run);
@@ -79,28 +76,21 @@ typename Out::type drive_push(Engine& run, Body& body) {
         const Attempt attempt = run.attempt();
         const CurrentMetadata::Scope scope(run.metadata());
         typename Body::Room room;
-        if (body.prepare(attempt.step_index, room, attempt, failure.room.returned)) {
+        if (body.prepare(attempt.step_index, room, attempt, failure.returned())) {
           const RoomGuard guard(room);
-          // What is held back at the end is given only once the producer's own result is known to be good.
-          const auto good = [&] {
-            return body.stream.end() == End::consumer ||
-                   (body.stream.end() == End::none && (body.stream.release() || body.stream.end() == End::consumer));
-          };
+          const StreamGuard stream_guard(body.stream);
           if constexpr (std::is_void_v<R>) {
             body.invoke(room, attempt);
-            if (good()) return;
+            if (detail::settles_well(body.stream)) return;
           } else {
             R result = body.invoke(room, attempt);
-            if constexpr (is_checked<R, decltype(body.fn)>) {
-              if (body.stream.end() != End::consumer) {
-                failure.there = !detail::check(std::forward<R>(result), body.fn, failure.room);
-              }
+            if (body.stream.end() == End::consumer ||
+                (failure.accepts(std::forward<R>(result), body.fn) && detail::settles_well(body.stream))) {
+              return std::forward<R>(result);
             }
-            if (!failure.there && good()) return std::forward<R>(result);
           }
         } else {
-          failure.room.build_returned();
-          failure.there = true;
+          failure.build_returned();
         }
       }
       PLANB_DETAIL_CATCH(failure.build, success.disarm(); run.abandon())
@@ -111,7 +101,7 @@ typename Out::type drive_push(Engine& run, Body& body) {
         return;
       } else {
 #if PLANB_HAS_EXCEPTIONS
-        failure.room.failure.cause.rethrow();
+        failure.cause().rethrow();
 #endif
       }
     }

@@ -8,6 +8,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/fail.hpp>
 #include <planb/detail/inline_vector.hpp>
+#include <planb/detail/options_view.hpp>
 #include <planb/detail/step_policy.hpp>
 #include <planb/event.hpp>
 #include <planb/gate.hpp>
@@ -71,7 +72,8 @@ struct Pass {
 // The plan and the options are borrowed. One thread at a time.
 class Engine {
  public:
-  Engine(const PlanView& plan, const RunOptions& options, PartialStream partial = PartialStream::allow)
+  template <class Options>
+  Engine(const PlanView& plan, const Options& options, PartialStream partial = PartialStream::allow)
       : plan_(plan),
         options_(options),
         quiet_(!options.on_event && !options.budget && !options.stop.stop_possible() &&
@@ -123,7 +125,7 @@ class Engine {
   // requested or the budget is gone. The attempt has failed then: fail(cut_short()), if it has no error of its own.
   [[nodiscard]] bool deliver() {
     if (watched_ && !watch(false)) return false;
-    ++site_.delivered;
+    site_.delivered.store(delivered() + 1, std::memory_order_relaxed);
     return true;
   }
   // The consumer has had its element, and the source goes on. False: it must not, as above.
@@ -145,7 +147,7 @@ class Engine {
     return {attempt_, record_->attempts, step_, plan_.steps[step_].name, &site_};
   }
   [[nodiscard]] RunEnd end() const noexcept { return state_ == State::over ? end_ : RunEnd::running; }
-  [[nodiscard]] const RunOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const OptionsView& options() const noexcept { return options_; }
   [[nodiscard]] Clock& clock() const { return options_.clock != nullptr ? *options_.clock : SteadyClock::instance(); }
 
   // The last failure, or null.
@@ -208,7 +210,7 @@ class Engine {
     if (record_ == nullptr) record_ = &records_.emplace_back(step_);
     count_attempt();
     site_.clock = nullptr;
-    site_.deadline = no_deadline;
+    set_deadline(no_deadline);
     watched_ = false;
     site_.previous = last_cause();
     state_ = State::attempting;
@@ -238,7 +240,19 @@ class Engine {
   }
 
   [[nodiscard]] bool fallback_prevented() const noexcept {
-    return partial_ != PartialStream::allow && site_.delivered != 0;
+    return partial_ != PartialStream::allow && delivered() != 0;
+  }
+  [[nodiscard]] std::size_t delivered() const noexcept { return site_.delivered.load(std::memory_order_relaxed); }
+  [[nodiscard]] TimePoint deadline() const noexcept { return site_.deadline.load(std::memory_order_relaxed); }
+  void set_deadline(TimePoint due) noexcept { site_.deadline.store(due, std::memory_order_relaxed); }
+  // Whether an attempt that fails now failed for lack of time: its own token may have fired before a late element.
+  [[nodiscard]] bool time_was_up(Now& now) const {
+    if (deadline() != no_deadline && now() >= deadline()) return true;
+#if PLANB_HAS_STOP_TOKEN
+    return site_.own_stop != nullptr && site_.own_stop->token().stop_requested();
+#else
+    return false;
+#endif
   }
   // Where a step that was tried is left without another failure.
   void leave_for_next_step() noexcept {
@@ -279,7 +293,7 @@ class Engine {
   void notify(const Event& event);
 
   PlanView plan_;
-  const RunOptions& options_;
+  const OptionsView options_;
   const bool quiet_;  // no handler, budget, stop token or scheduled entry: nobody has to be asked or told
   State state_ = State::entering;
   RunEnd end_ = RunEnd::running;
@@ -474,15 +488,17 @@ inline bool Engine::start() {
   count_attempt();
   const StepPolicy& step = policy();
   site_.clock = nullptr;
-  site_.deadline = attempt_end_ = no_deadline;
+  attempt_end_ = no_deadline;
   if (options_.budget) {
     site_.clock = &clock();
-    site_.deadline = attempt_end_ = add(now(), left);
+    attempt_end_ = add(now(), left);
   }
+  TimePoint due = attempt_end_;
   if (step.timeout) {
     site_.clock = &clock();
-    site_.deadline = (std::min)(add(now(), *step.timeout), attempt_end_);
+    due = (std::min)(add(now(), *step.timeout), attempt_end_);
   }
+  set_deadline(due);
   watched_ = site_.clock != nullptr || options_.stop.stop_possible();
   site_.stop = &options_.stop;
   site_.previous = last_cause();
@@ -530,14 +546,14 @@ inline void Engine::tell_success() {
 inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
   if (state_ != State::attempting) misuse_outside("fail()");
   Now now(*this);
-  close_attempt();
-  if (cause.kind() != CauseKind::defect && !(quiet_ && site_.deadline == no_deadline)) {
+  if (cause.kind() != CauseKind::defect && !(quiet_ && site_.clock == nullptr)) {
     if (stopped()) {
       CauseAccess::set_kind(cause, CauseKind::interrupted);
-    } else if (cause.kind() == CauseKind::error && site_.deadline != no_deadline && now() >= site_.deadline) {
+    } else if (cause.kind() == CauseKind::error && time_was_up(now)) {
       CauseAccess::set_kind(cause, CauseKind::timeout);
     }
   }
+  close_attempt();
   CauseAccess::name(cause, plan_.named.first, plan_.named.count);
   remember(std::move(cause));
   const Cause& last = record_->cause;
@@ -562,7 +578,7 @@ inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
     move = {.kind = NextMove::end, .run_end = end_by_rule(Cause::current())};
   }
 #endif
-  record_->left = move.reason;
+  if (record_->left == LeaveReason::none) record_->left = move.reason;
   record_->alert = record_->alert || verdict.alert;
   if (!quiet_) tell_failure(move, verdict, now);
   switch (move.kind) {
@@ -608,10 +624,16 @@ inline bool Engine::watch(bool source_has_the_floor) {
   if (stopped()) return false;
   Now now(*this);
   if (out_of_budget(now)) return false;
-  if (const std::optional<Duration>& timeout = policy().timeout) {
-    site_.deadline = source_has_the_floor ? (std::min)(add(now(), *timeout), attempt_end_) : attempt_end_;
+  const std::optional<Duration>& timeout = policy().timeout;
+  // After output no other step may need the time that is reserved for it.
+  const bool all_of_it = options_.budget && attempt_end_ != budget_end_ && fallback_prevented();
+  if (timeout || all_of_it) {
+    if (all_of_it) attempt_end_ = budget_end_;
+    const TimePoint due =
+        timeout && source_has_the_floor ? (std::min)(add(now(), *timeout), attempt_end_) : attempt_end_;
+    set_deadline(due);
 #if PLANB_HAS_STOP_TOKEN
-    if (site_.own_stop != nullptr) site_.own_stop->move_to(clock(), site_.deadline);
+    if (site_.own_stop != nullptr) site_.own_stop->move_to(clock(), due);
 #endif
   }
   return true;
@@ -631,7 +653,7 @@ PLANB_INLINE NextMove Engine::decide(Verdict& verdict, std::optional<Verdict> ac
   } else if (step.classify != nullptr) {
     verdict = (*step.classify)(cause);
   }
-  if (partial_ == PartialStream::prevent_retry && site_.delivered != 0 && verdict.action != Action::abort) {
+  if (partial_ == PartialStream::prevent_retry && delivered() != 0 && verdict.action != Action::abort) {
     return {.kind = NextMove::end, .run_end = RunEnd::exhausted, .reason = LeaveReason::partial_output};
   }
   switch (verdict.action) {
@@ -679,7 +701,10 @@ inline NextMove Engine::leave(LeaveReason reason) noexcept {
   if (last || fallback_prevented()) {
     move.kind = NextMove::end;
     move.run_end = lacked_time_ ? RunEnd::deadline : RunEnd::exhausted;
-    if (!last && !lacked_time_) move.reason = LeaveReason::partial_output;
+    if (!last && !lacked_time_) {  // the report has both
+      record_->left = reason;
+      move.reason = LeaveReason::partial_output;
+    }
   }
   return move;
 }
@@ -740,7 +765,7 @@ PLANB_COLD inline RunReport Engine::report() const {
   RunReport report;
   report.end = end();
   report.attempts = attempt_;
-  report.delivered = site_.delivered;
+  report.delivered = delivered();
   if (report.end == RunEnd::succeeded) report.answered_step = step_;
   if (failed_at_ >= 0) report.last_failed = failed_at_;
   report.rule_error = rule_error_;
