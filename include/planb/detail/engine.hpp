@@ -25,6 +25,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace planb::inline PLANB_ABI {
@@ -196,6 +197,19 @@ class Engine {
   [[noreturn]] static void misuse_from_within(const char* call);
 
   [[nodiscard]] const StepPolicy& policy() const noexcept { return plan_.steps[step_]; }
+  // For an event, which is told also where there is no memory for a long name: then, as much of it as needs none.
+  [[nodiscard]] std::string step_name() const noexcept {
+    const std::string_view name = policy().name;
+#if PLANB_HAS_EXCEPTIONS
+    try {
+      return std::string(name);
+    } catch (...) {
+      return std::string(name.substr(0, 15));
+    }
+#else
+    return std::string(name);
+#endif
+  }
   [[nodiscard]] bool stopped() const noexcept { return options_.stop.stop_requested(); }
   [[nodiscard]] bool out_of_budget(Now& now) const { return options_.budget && now() >= budget_end_; }
 
@@ -426,7 +440,7 @@ inline void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> o
   record.skip_reason = reason;
   if (opens_at) record.refuse(*opens_at, now());
   if (wanted<StepSkipped>()) {
-    notify(Event(StepSkipped{step_, std::string(policy().name), now(), reason, opens_at}));
+    notify(Event(StepSkipped{step_, step_name(), now(), reason, opens_at}));
   }
 }
 
@@ -505,7 +519,7 @@ inline bool Engine::start() {
   if (options_.on_event) started_ = now();
   if (wanted<AttemptStart>()) {
     state_ = State::starting;
-    notify(Event(AttemptStart{attempt_, record_->attempts, step_, std::string(step.name), now()}));
+    notify(Event(AttemptStart{attempt_, record_->attempts, step_, step_name(), now()}));
     state_ = State::attempting;
     if (stopped()) return fail(Cause()), false;
   }
@@ -535,7 +549,7 @@ inline void Engine::tell_success() {
 #endif
   permit_.reset();
   if (wanted<AttemptSuccess>()) {
-    notify(Event(AttemptSuccess{attempt_, record_->attempts, step_, std::string(policy().name), now(),
+    notify(Event(AttemptSuccess{attempt_, record_->attempts, step_, step_name(), now(),
                                 between(started_, now())}));
   }
 #if PLANB_HAS_EXCEPTIONS
@@ -728,7 +742,7 @@ inline RunEnd Engine::end_by_rule(Cause&& error) noexcept {
 
 inline void Engine::tell_failure(const NextMove& move, Verdict verdict, Now& now) {
   if (!wanted<AttemptFailure>()) return;
-  Event event(AttemptFailure{attempt_, record_->attempts, step_, std::string(policy().name), now(),
+  Event event(AttemptFailure{attempt_, record_->attempts, step_, step_name(), now(),
                              between(started_, now()), std::move(record_->cause), verdict, move});
   telling_ = &event.get_if<AttemptFailure>()->cause;
   struct Back {  // also where a handler's thread is unwound
