@@ -13,6 +13,7 @@
 #include <concepts>
 #include <coroutine>
 #include <cstdlib>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -83,7 +84,7 @@ template <class Task, class Options, class Ctx, class Env, class F, class Sleep>
 Task co_run(const ExecutionPlan<Ctx, Env>& plan, F&& fn, Sleep&& sleep, Options&& options) {
   using Fn = std::decay_t<F>;
   using Nap = std::decay_t<Sleep>;
-  using Plan = ExecutionPlan<Ctx, Env>;
+  using Plan = std::shared_ptr<const PlanStorage<Ctx, Env>>;
   constexpr bool bound = std::is_void_v<Env>;
   constexpr bool callable = PlanCallable<Ctx, Fn>;
   constexpr bool coroutine = CoroutineType<Task, Plan, Fn, Nap, Options>;
@@ -112,7 +113,7 @@ Task co_run(const ExecutionPlan<Ctx, Env>& plan, F&& fn, Sleep&& sleep, Options&
       static_assert(accepts_value<Fn, R>, "planb: accepting() needs a callable that gives a value, not void");
       if constexpr (fits && accepts_value<Fn, R>) {
         return detail::co_drive<Task, CoroKit<Task, Promise, R, Body>, Plan, Fn, Nap, Options>(
-            plan, std::forward<F>(fn), std::forward<Sleep>(sleep), std::forward<Options>(options));
+            PlanAccess::share(plan), std::forward<F>(fn), std::forward<Sleep>(sleep), std::forward<Options>(options));
       }
     }
   }

@@ -145,6 +145,11 @@ struct PlanAccess {
   [[nodiscard]] static const PlanStorage<Ctx, Env>& storage(const ExecutionPlan<Ctx, Env>& plan) noexcept {
     return *plan.storage_;
   }
+  // For a driver that outlives its caller's plan.
+  template <class Ctx, class Env>
+  [[nodiscard]] static std::shared_ptr<const PlanStorage<Ctx, Env>> share(const ExecutionPlan<Ctx, Env>& plan) noexcept {
+    return plan.storage_;
+  }
 };
 
 template <class Ctx, class Env>

@@ -17,7 +17,6 @@
 #include <coroutine>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -35,30 +34,25 @@ struct NoOptions {
   [[nodiscard]] static const RunOptions& get() { return no_options(); }
 };
 
-// Room for the engine of a run that may not need one.
+// The engine of a run that may not need one. Not within the coroutine's frame: that would be too large for the quick paths
+// of most allocators.
 class EngineRoom {
  public:
-  EngineRoom() noexcept {}  // NOLINT(modernize-use-equals-default)
+  EngineRoom() noexcept = default;
   EngineRoom(const EngineRoom&) = delete;
   EngineRoom& operator=(const EngineRoom&) = delete;
-  ~EngineRoom() noexcept(false) {
-    if (made_) engine_.~Engine();
-  }
+  ~EngineRoom() noexcept(false) { delete engine_; }  // whose end may tell a handler, and let an unwind out
 
   template <class... Args>
   void make(Args&&... args) {
-    ::new (static_cast<void*>(std::addressof(engine_))) Engine(std::forward<Args>(args)...);
-    made_ = true;
+    engine_ = new Engine(std::forward<Args>(args)...);
   }
-  [[nodiscard]] explicit operator bool() const noexcept { return made_; }
-  [[nodiscard]] Engine& operator*() noexcept { return engine_; }
-  [[nodiscard]] Engine* operator->() noexcept { return std::addressof(engine_); }
+  [[nodiscard]] explicit operator bool() const noexcept { return engine_ != nullptr; }
+  [[nodiscard]] Engine& operator*() noexcept { return *engine_; }
+  [[nodiscard]] Engine* operator->() noexcept { return engine_; }
 
  private:
-  union {
-    Engine engine_;
-  };
-  bool made_ = false;
+  Engine* engine_ = nullptr;
 };
 
 // What the run gives, from the end of its attempt to that of the coroutine.
@@ -150,7 +144,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
   using Body = typename Kit::Body;
   using Work = typename Body::Result;
 
-  const auto& storage = PlanAccess::storage(plan);
+  const auto& storage = *plan;
   const Body body{storage, fn};
   EngineRoom run;  // with nobody to ask before the first attempt, it is made when that has failed
   if (!Options::none || !storage.plain_first) run.make(storage.view(), options.get());
