@@ -55,9 +55,10 @@ template <class P, class V>
   static_assert(std::is_invocable_v<P&, const V&>,
                 "planb: the predicate of accepting() must take the callable's value by const reference");
   using Said = std::remove_cvref_t<std::invoke_result_t<P&, const V&>>;
-  static_assert(std::is_same_v<Said, Verdict> || std::is_same_v<Said, std::optional<Verdict>> ||
-                    std::is_convertible_v<Said, bool>,
-                "planb: the predicate of accepting() returns bool, or std::optional<planb::Verdict> where none accepts");
+  static_assert(
+      std::is_same_v<Said, Verdict> || std::is_same_v<Said, std::optional<Verdict>> ||
+          std::is_convertible_v<Said, bool>,
+      "planb: the predicate of accepting() returns bool, or std::optional<planb::Verdict> where none accepts");
   if constexpr (std::is_same_v<Said, Verdict>) {
     return {true, detail::invoke_lvalue(accepts, value)};
   } else if constexpr (std::is_same_v<Said, std::optional<Verdict>>) {

@@ -60,8 +60,8 @@ struct CauseAccess;
 }
 
 // Why an attempt failed. Owns its error, so it may be stored beyond the run; copying it copies a returned error and
-// shares a thrown one, or one that is larger than 64 bytes or cannot be copied. A returned error of up to 64 bytes is held
-// without allocation.
+// shares a thrown one, or one that is larger than 64 bytes or cannot be copied. A returned error of up to 64 bytes is
+// held without allocation.
 class Cause {
  public:
   // An unknown error.
@@ -112,8 +112,8 @@ class Cause {
   template <class E>
   [[nodiscard]] const E* get_if() const;
 
-  // What the error says of itself, read through error_traits, or as the ProviderError that it also is. A thrown error can be read if it derives from
-  // ProviderError, or if its type is named in the plan (section "Errors" of the guide).
+  // What the error says of itself, read through error_traits, or as the ProviderError that it also is. A thrown error
+  // can be read if it derives from ProviderError, or if its type is named in the plan (section "Errors" of the guide).
   [[nodiscard]] std::optional<int> status() const;
   [[nodiscard]] std::string code() const;  // empty: none
   [[nodiscard]] std::optional<Duration> retry_after() const;
@@ -490,8 +490,9 @@ namespace detail {
   std::string text = cause.message();
   if (const std::optional<int> status = cause.status()) {
     const std::string number = std::to_string(*status);
-    const bool starts_with_it = text.compare(0, number.size(), number) == 0 &&
-                                (text.size() == number.size() || text[number.size()] < '0' || text[number.size()] > '9');
+    const bool starts_with_it =
+        text.compare(0, number.size(), number) == 0 &&
+        (text.size() == number.size() || text[number.size()] < '0' || text[number.size()] > '9');
     if (!starts_with_it) text = text.empty() ? number : number + " " + text;
   }
   if (cause.kind() == CauseKind::timeout && CauseAccess::holds(cause)) text = "timed out: " + text;

@@ -32,8 +32,8 @@ constexpr bool is_committing<Committing<F, P>> = true;
 // elements before it (a usage or role event) are held back, and dropped when the attempt fails, so that a failure then
 // is one before output. They reach the consumer before the first that counts; or when the stream ends without any; or
 // when there are more of them than `prelude_limit`, which is then where the output begins. They are kept by value: an
-// element that is a view or a proxy must outlive the next one. A predicate that throws ends the run, as any rule of the plan.
-// Use the result in place of the producer or the source.
+// element that is a view or a proxy must outlive the next one. A predicate that throws ends the run, as any rule of the
+// plan. Use the result in place of the producer or the source.
 template <class F, class P>
 [[nodiscard]] auto committing(F&& producer_or_source, P&& predicate, std::size_t prelude_limit) {
   if constexpr (detail::is_accepting<std::remove_cvref_t<F>>) {

@@ -84,8 +84,9 @@ template <class Rep, class Period>
 constexpr bool is_duration<std::chrono::duration<Rep, Period>> = true;
 
 template <class T>
-constexpr bool is_one_of_characters = std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char8_t> ||
-                                      std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
+constexpr bool is_one_of_characters =
+    std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char8_t> ||
+    std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
 
 template <class T>
 constexpr bool is_status = std::integral<T> && !std::is_same_v<T, bool> && !is_one_of_characters<T>;
@@ -148,7 +149,8 @@ template <class E>
 [[nodiscard]] std::optional<Duration> read_retry_after(const E& e) {
   std::optional<Duration> wait;
   if constexpr (reads_retry_after<E>) {
-    detail::with_value(detail::raw_retry_after(e), [&](auto value) { wait = (std::max)(to_duration(value), Duration::zero()); });
+    detail::with_value(detail::raw_retry_after(e),
+                       [&](auto value) { wait = (std::max)(to_duration(value), Duration::zero()); });
   }
   return wait;
 }

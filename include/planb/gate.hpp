@@ -69,8 +69,8 @@ class PLANB_VISIBLE Gate {
 
  protected:
   // For gates that wait for failures alone while all is well: it saves every such attempt two readings of the clock.
-  // While it is not zero, an attempt may be made without asking, with this as its permit's ticket; and where it is still
-  // the same when the attempt has succeeded, that is not told.
+  // While it is not zero, an attempt may be made without asking, with this as its permit's ticket; and where it is
+  // still the same when the attempt has succeeded, that is not told.
   std::atomic<std::uint64_t> pass_{0};
 
  private:

@@ -147,7 +147,8 @@ struct PlanAccess {
   }
   // For a driver that outlives its caller's plan.
   template <class Ctx, class Env>
-  [[nodiscard]] static std::shared_ptr<const PlanStorage<Ctx, Env>> share(const ExecutionPlan<Ctx, Env>& plan) noexcept {
+  [[nodiscard]] static std::shared_ptr<const PlanStorage<Ctx, Env>> share(
+      const ExecutionPlan<Ctx, Env>& plan) noexcept {
     return plan.storage_;
   }
 };

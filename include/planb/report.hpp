@@ -36,7 +36,8 @@ struct RunReport {
   // A contiguous container with room for one step in place: a run that succeeds at once allocates nothing for it.
   detail::InlineVector<StepReport, 1> steps = {};
   std::optional<int> last_failed = std::nullopt;  // the position in `steps` of the step that failed last
-  std::optional<Cause> rule_error = std::nullopt;  // what a predicate, classifier, schedule or guard threw, where that ended the run
+  std::optional<Cause> rule_error =
+      std::nullopt;  // what a predicate, classifier, schedule or guard threw, where that ended the run
 
   // The name of the step that answered, or "step N" where it has none; empty where none answered.
   [[nodiscard]] std::string answered_by() const {

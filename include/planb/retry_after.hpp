@@ -31,9 +31,10 @@ namespace planb::inline PLANB_ABI {
 [[nodiscard]] std::optional<Duration> parse_retry_after(std::string_view value,
                                                         std::chrono::system_clock::time_point now) noexcept;
 
-// The same with the header's name, in any case. Read are `retry-after`, `retry-after-ms`, `x-ms-retry-after-ms`, and every
-// header whose name has `ratelimit` or `rate-limit`, and `reset`, in it; others give nothing. In those that end in `-ms` a
-// bare number is a delay in milliseconds.
+// The same with the header's name, in any case. Read are `retry-after`, `retry-after-ms`, `x-ms-retry-after-ms`, and
+// every header whose name has `ratelimit` or `rate-limit`, and `reset`, in it; others give nothing. In those that end
+// in
+// `-ms` a bare number is a delay in milliseconds.
 [[nodiscard]] std::optional<Duration> parse_retry_after(std::string_view header, std::string_view value,
                                                         std::chrono::system_clock::time_point now) noexcept;
 

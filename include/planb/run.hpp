@@ -48,7 +48,9 @@ struct PlanBody {
   bool prepare(int step, Room& room, const Attempt& attempt, CauseRoom& failure) const {
     return plan.steps[static_cast<std::size_t>(step)].provide(room, nullptr, attempt, failure);
   }
-  Result invoke(Room& room, const Attempt& attempt) const { return detail::call_with(detail::call_target(fn), attempt, room.get()); }
+  Result invoke(Room& room, const Attempt& attempt) const {
+    return detail::call_with(detail::call_target(fn), attempt, room.get());
+  }
 };
 
 // The attempts of retry().
@@ -89,7 +91,8 @@ decltype(auto) run(const ExecutionPlan<Ctx, Env>& plan, F& fn, const RunOptions*
     Body body{storage, fn};
     if constexpr (Outcome::runs_plain) {
       if (options == nullptr && storage.plain_first) {
-        return detail::drive_plain<Outcome>(storage.first_attempt, body, [&] { return storage.view(); }, FirstAttemptMade{});
+        return detail::drive_plain<Outcome>(
+            storage.first_attempt, body, [&] { return storage.view(); }, FirstAttemptMade{});
       }
       if (options == nullptr && storage.gate_first != nullptr) {
         if (const std::uint64_t pass = storage.gate_first->pass(); pass != 0) {

@@ -16,16 +16,17 @@
 
 namespace planb::inline PLANB_ABI {
 
-// What is to be done about a cause: any of `Verdict(const Cause&)`, `Verdict(const E&)` for a concrete error type, which
-// then has no objection to any other error, or a member of E.
+// What is to be done about a cause: any of `Verdict(const Cause&)`, `Verdict(const E&)` for a concrete error type,
+// which then has no objection to any other error, or a member of E.
 using Classifier = detail::ErrorFunction<Verdict>;
 
 namespace detail {
 
 template <class Ctx, class Env>
 [[nodiscard]] Provide<Ctx, Env> provide_is_missing() {
-  static_assert(std::is_void_v<Ctx> && !std::is_void_v<Ctx>,
-                "planb: a step has no `provide`: give it a Ctx or a factory, as in `.provide = [] { return Ctx{...}; }`");
+  static_assert(
+      std::is_void_v<Ctx> && !std::is_void_v<Ctx>,
+      "planb: a step has no `provide`: give it a Ctx or a factory, as in `.provide = [] { return Ctx{...}; }`");
   return provide_is_missing<Ctx, Env>();
 }
 

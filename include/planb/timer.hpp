@@ -32,8 +32,8 @@ class [[nodiscard]] Timer {
   Timer() noexcept = default;
   explicit Timer(std::unique_ptr<Pending> pending) noexcept : pending_(std::move(pending)) {}
 
-  // Sets another time for the call, without an allocation. False: it has begun, or its clock cannot do that; set another
-  // timer then.
+  // Sets another time for the call, without an allocation. False: it has begun, or its clock cannot do that; set
+  // another timer then.
   bool move_to(TimePoint due) { return pending_ != nullptr && pending_->move_to(due); }
 
  private:

@@ -12,20 +12,20 @@
 // std::exception is caught first, since its address tells its type; Defect before it, since the handler tells it apart.
 #if PLANB_HAS_EXCEPTIONS
 #define PLANB_DETAIL_TRY try
-#define PLANB_DETAIL_CATCH(keep, on_unwind)                                                               \
-  catch (const ::planb::Defect& planb_e) {                                                                 \
-    keep([&] { return ::planb::detail::CauseAccess::caught(planb_e, ::planb::CauseKind::defect); });                     \
-  }                                                                                                        \
-  catch (const ::std::exception& planb_e) {                                                                \
-    keep([&] { return ::planb::detail::CauseAccess::caught(planb_e); });                                                 \
-  }                                                                                                        \
-  catch (...) {                                                                                            \
-    ::std::exception_ptr planb_p = ::std::current_exception();                                             \
-    if (planb_p == nullptr) {                                                                              \
-      on_unwind;                                                                                           \
-      throw;                                                                                               \
-    }                                                                                                      \
-    keep([&] { return ::planb::detail::CauseAccess::caught_unknown(::std::move(planb_p)); });                            \
+#define PLANB_DETAIL_CATCH(keep, on_unwind)                                                          \
+  catch (const ::planb::Defect& planb_e) {                                                           \
+    keep([&] { return ::planb::detail::CauseAccess::caught(planb_e, ::planb::CauseKind::defect); }); \
+  }                                                                                                  \
+  catch (const ::std::exception& planb_e) {                                                          \
+    keep([&] { return ::planb::detail::CauseAccess::caught(planb_e); });                             \
+  }                                                                                                  \
+  catch (...) {                                                                                      \
+    ::std::exception_ptr planb_p = ::std::current_exception();                                       \
+    if (planb_p == nullptr) {                                                                        \
+      on_unwind;                                                                                     \
+      throw;                                                                                         \
+    }                                                                                                \
+    keep([&] { return ::planb::detail::CauseAccess::caught_unknown(::std::move(planb_p)); });        \
   }
 #else
 #define PLANB_DETAIL_TRY

@@ -34,8 +34,8 @@ struct NoOptions {
   [[nodiscard]] static const RunOptions& get() { return no_options(); }
 };
 
-// The engine of a run that may not need one. Not within the coroutine's frame: that would be too large for the quick paths
-// of most allocators.
+// The engine of a run that may not need one. Not within the coroutine's frame: that would be too large for the quick
+// paths of most allocators.
 class EngineRoom {
  public:
   EngineRoom() noexcept = default;

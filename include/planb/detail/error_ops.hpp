@@ -179,7 +179,8 @@ inline constexpr ErrorOps error_ops{
       }
 #elif PLANB_HAS_EXCEPTIONS
       if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
-        if (detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
+        if (detail::if_caught_as<E>(thrown.pointer,
+                                    [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
           return thrown.copied.get();
         }
       }

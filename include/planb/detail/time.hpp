@@ -48,8 +48,9 @@ template <class Rep, class Period>
       return Duration{static_cast<Duration::rep>(d.count()) * Ratio::num};
     } else {  // divided first: the product might not fit
       const auto ticks = static_cast<Duration::rep>(d.count());
-      return Duration{ticks / Ratio::den * Ratio::num +
-                      static_cast<Duration::rep>(static_cast<long double>(ticks % Ratio::den) * Ratio::num / Ratio::den)};
+      return Duration{
+          ticks / Ratio::den * Ratio::num +
+          static_cast<Duration::rep>(static_cast<long double>(ticks % Ratio::den) * Ratio::num / Ratio::den)};
     }
   }
 }

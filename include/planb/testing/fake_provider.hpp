@@ -145,7 +145,8 @@ class FakeProvider {
     return complete(prompt, stop);
   }
 
-  // One streamed call: hands its elements to emit(const std::string&) as long as that says true, and ends as a call does.
+  // One streamed call: hands its elements to emit(const std::string&) as long as that says true, and ends as a call
+  // does.
   template <class Emit>
   std::string stream(Emit&& emit, const std::string& prompt = {}, const StopToken& stop = {}) const {
     const Behaviour behaviour = record(prompt);

@@ -16,8 +16,8 @@
 
 namespace planb::inline PLANB_ABI::testing {
 
-// Starts at TimePoint{} and jumps ahead whenever a run waits, so hours of backoff take microseconds. Timers fire, on the
-// thread that advances the clock, in the order of their times. May be shared by threads.
+// Starts at TimePoint{} and jumps ahead whenever a run waits, so hours of backoff take microseconds. Timers fire, on
+// the thread that advances the clock, in the order of their times. May be shared by threads.
 class VirtualClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() const override {
