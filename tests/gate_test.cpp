@@ -735,3 +735,24 @@ TEST_CASE("runs on several threads that share a breaker: the provider gets one p
   for (std::thread& thread : threads) thread.join();
   CHECK(alpha.calls() == 1);
 }
+
+TEST_CASE("a closed breaker that counts failures in a row costs no reading of the clock", "[gate]") {
+  class CountingClock final : public planb::Clock {
+   public:
+    mutable int readings = 0;
+    [[nodiscard]] planb::TimePoint now() const override {
+      ++readings;
+      return planb::TimePoint{};
+    }
+    void sleep_until(planb::TimePoint, planb::StopToken) override {}
+  };
+  CountingClock clock;
+  const auto run = [&](std::shared_ptr<planb::Gate> gate) {
+    clock.readings = 0;
+    const planb::ExecutionPlan<int> plan{{.provide = 1, .gate = std::move(gate)}};
+    planb::run_with_plan(plan, [](int) {}, {.clock = &clock});
+    return clock.readings;
+  };
+  CHECK(run(planb::circuit_breaker({.failures = 5})) == 0);
+  CHECK(run(planb::circuit_breaker({.failure_ratio = 0.5})) > 0);  // a window needs the time
+}
