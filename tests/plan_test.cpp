@@ -5,6 +5,7 @@
 #include <planb/testing.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -304,4 +305,25 @@ TEST_CASE("a plan may have a thousand steps", "[plan]") {
   REQUIRE_FALSE(failed.has_value());
   CHECK(failed.report().steps.size() == 1000);
   CHECK(std::string(failed.error().what()).size() < 3000);
+}
+
+TEST_CASE("an empty function is refused where it is given, not where it would be called", "[plan]") {
+  using Steps = std::vector<planb::Step<int>>;
+  const std::function<bool(const planb::Cause&)> no_predicate;
+  const std::function<planb::Verdict(const planb::ProviderError&)> no_classifier;
+  const std::function<int()> no_factory;
+  int (*const no_function)() = nullptr;
+  CHECK_THROWS_AS((Steps{{.provide = 1, .retry_while = no_predicate}}), std::invalid_argument);
+  CHECK_THROWS_AS((Steps{{.provide = 1, .enter_when = no_predicate}}), std::invalid_argument);
+  CHECK_THROWS_AS((Steps{{.provide = 1, .classify = no_classifier}}), std::invalid_argument);
+  CHECK_THROWS_AS((Steps{{.provide = no_factory}}), std::invalid_argument);
+  CHECK_THROWS_AS((Steps{{.provide = no_function}}), std::invalid_argument);
+  CHECK_NOTHROW((Steps{{.provide = std::function<int()>([] { return 1; })}}));
+}
+
+TEST_CASE("an empty function as a handler is none", "[plan]") {
+  const std::function<void(const planb::AttemptStart&)> nobody;
+  CHECK_FALSE(planb::EventHandler(nobody));
+  const planb::ExecutionPlan<int> plan{{.provide = 1}};
+  CHECK(planb::run_with_plan(plan, [](int n) { return n; }, {.on_event = nobody}) == 1);
 }

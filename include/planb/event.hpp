@@ -4,6 +4,7 @@
 #include <planb/cause.hpp>
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/detail/fail.hpp>
 #include <planb/detail/function.hpp>
 #include <planb/detail/text.hpp>
 
@@ -255,6 +256,7 @@ class EventHandler {
                   "or Event, by const reference");
     static_assert(std::is_copy_constructible_v<Target>,
                   "planb: an event handler must be copyable; hand over std::ref(handler) for one that is not");
+    if (detail::is_empty<Target>(handler)) return;  // none
     call_ = detail::Function<void(const Event&)>(Adapter<Target>{std::forward<F>(handler)});
     kinds_ = static_cast<unsigned char>((takes<Target, AttemptStart> ? 1U : 0U) |
                                         (takes<Target, AttemptSuccess> ? 2U : 0U) |

@@ -3,6 +3,7 @@
 
 #include <planb/cause.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/detail/fail.hpp>
 #include <planb/detail/error_ops.hpp>
 #include <planb/detail/function.hpp>
 
@@ -102,6 +103,7 @@ class ErrorFunction {
     static_assert(AsksError<Target, R> || AsksCause<Target, R>,
                   "planb: a predicate takes `const planb::Cause&` or one concrete error type by const reference, "
                   "answers with bool (a classifier with planb::Verdict), and is not `mutable`");
+    if (detail::is_empty<Target>(f)) refuse("a predicate or classifier of a plan is an empty function; leave it out");
     if constexpr (AsksError<Target, R>) {
       using Error = AskedType<Target>;
       static_assert(!std::is_pointer_v<Error>, "planb: a predicate cannot take an error of pointer type");

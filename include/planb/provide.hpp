@@ -4,6 +4,7 @@
 #include <planb/attempt.hpp>
 #include <planb/cause.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/detail/fail.hpp>
 #include <planb/detail/function.hpp>
 #include <planb/result.hpp>
 
@@ -210,6 +211,7 @@ class Provide {
       return ready(std::forward<F>(f));
     } else if constexpr (call != detail::Call::none) {
       static_assert(std::is_copy_constructible_v<Target>, "planb: a step's `provide` must be copyable");
+      if (detail::is_empty<Target>(f)) detail::refuse("a step's `provide` is an empty function");
       return Make([factory = Target(std::forward<F>(f))](Room& room, [[maybe_unused]] auto env,
                                                          [[maybe_unused]] const Attempt& attempt,
                                                          detail::CauseRoom& failure) {

@@ -1,9 +1,11 @@
-// refuse(): the one way in which the library turns down arguments that make no sense.
+// refuse(): the one way in which the library turns down arguments that make no sense. is_empty(): the commonest of them.
 #pragma once
 
 #include <planb/detail/config.hpp>
 
+#include <cstddef>
 #include <string>
+#include <type_traits>
 
 #if PLANB_HAS_EXCEPTIONS
 #include <stdexcept>
@@ -22,6 +24,16 @@ namespace planb::inline PLANB_ABI::detail {
   std::fprintf(stderr, "planb: %s\n", message.c_str());
   std::abort();
 #endif
+}
+
+// A null pointer to a function or member, an empty std::function.
+template <class F>
+[[nodiscard]] bool is_empty(const F& f) {
+  if constexpr (std::is_constructible_v<F, std::nullptr_t> && requires { static_cast<bool>(f == nullptr); }) {
+    return static_cast<bool>(f == nullptr);
+  } else {
+    return false;
+  }
 }
 
 }  // namespace planb::inline PLANB_ABI::detail
