@@ -939,3 +939,13 @@ TEST_CASE("hundreds of thousands of attempts in one step take no more room than 
 #endif
   CHECK(Tracked::alive == 0);
 }
+
+TEST_CASE("each step's schedule starts afresh, also where nobody watches", "[chain]") {
+  const ExecutionPlan<int> plan{
+      {.name = "alpha", .provide = 1, .attempts = 3, .schedule = planb::exponential(1s)},
+      {.name = "beta", .provide = 2, .attempts = 3, .schedule = planb::exponential(10s)},
+  };
+  VirtualClock clock;
+  CHECK_THROWS_AS(planb::run_with_plan(plan, [](int) { throw 42; }, {.clock = &clock}), planb::PlanExhausted);
+  CHECK(clock.elapsed() == 1s + 2s + 10s + 20s);
+}

@@ -1116,3 +1116,43 @@ TEST_CASE("a thread that exits inside an attempt of a Task: the attempt is told 
 }
 
 #endif
+
+#if PLANB_HAS_STOP_TOKEN
+TEST_CASE("a provider that goes on when its stop token fires may end the attempt there and then", "[coro]") {
+  struct UntilStopped {
+    struct Resume {
+      std::coroutine_handle<> frame;
+      void operator()() const noexcept {
+        if (frame) frame.resume();
+      }
+    };
+    planb::StopToken token;
+    std::optional<std::stop_callback<Resume>> watcher = std::nullopt;
+    std::optional<std::stop_callback<Resume>> callback = std::nullopt;
+
+    [[nodiscard]] bool await_ready() const { return token.stop_requested(); }
+    void await_suspend(std::coroutine_handle<> frame) {
+      const planb::StopToken copy = std::move(token);
+      watcher.emplace(copy, Resume{});
+      callback.emplace(copy, Resume{frame});
+    }
+    void await_resume() { throw planb::ProviderError(499, "gave up"); }
+  };
+  planb::testing::VirtualClock clock;
+  std::stop_source stop;
+  const planb::ExecutionPlan<int> plan{{.name = "alpha", .provide = 1, .timeout = std::chrono::seconds(1)}};
+  auto run = planb::co_run_with_plan<planb::Task<int>>(
+      plan,
+      [](int&, const planb::Attempt& attempt) -> planb::Task<int> {
+        UntilStopped stopped{attempt.stop_token()};
+        co_await stopped;
+        co_return 1;
+      },
+      [](planb::Duration) -> planb::Task<> { co_return; }, {.stop = stop.get_token(), .clock = &clock});
+  run.start();
+  CHECK_FALSE(run.done());
+  stop.request_stop();
+  REQUIRE(run.done());
+  CHECK_THROWS_AS(run.get(), planb::PlanInterrupted);
+}
+#endif

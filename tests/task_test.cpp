@@ -247,6 +247,45 @@ TEST_CASE("misuse of a task is a Defect", "[task]") {
   CHECK_THROWS_AS(sync_wait(awaiting_nothing()), Defect);
 }
 
+TEST_CASE("a callback that is given too late is refused, and the first is still told", "[task]") {
+  Door door;
+  Task<> task = pass(door);
+  std::vector<int> told;
+  task.start([&] { told.push_back(1); });
+  CHECK_THROWS_AS(task.start([&] { told.push_back(2); }), Defect);
+  door.open();
+  CHECK(told == std::vector<int>{1});
+  CHECK(task.done());
+}
+
+TEST_CASE("a result can be asked for once, also where it was thrown", "[task]") {
+  Task<int> task = failing();
+  task.start();
+  CHECK_THROWS_AS(task.get(), std::runtime_error);
+  CHECK_THROWS_AS(task.get(), Defect);
+}
+
+TEST_CASE("awaiting takes a task over: dropped with who awaits it", "[task]") {
+  Door door;
+  int alive = 0;
+  const auto work = [](Door& d, int& count) -> Task<int> {
+    const Counted counted(count);
+    co_await d;
+    co_return 1;
+  };
+  Task<int> task = work(door, alive);
+  task.start();
+  CHECK(alive == 1);
+  {
+    const auto waits = [](Task<int>& t) -> Task<int> { co_return co_await std::move(t); };
+    Task<int> waiter = waits(task);
+    waiter.start();
+    CHECK_FALSE(task.done());
+  }
+  CHECK(alive == 0);
+  CHECK_THROWS_AS(task.get(), Defect);  // it is empty
+}
+
 TEST_CASE("a loop over tasks that complete at once does not grow the stack", "[task]") {
   const auto looping = []() -> Task<long> {
     long total = 0;

@@ -32,7 +32,7 @@ class AttemptStop {
  private:
   struct Request {
     std::stop_source source;
-    void operator()() noexcept { source.request_stop(); }
+    // Through a copy: what is told of the stop may end the attempt, and this with it.
     void operator()() const noexcept { std::stop_source(source).request_stop(); }
   };
 

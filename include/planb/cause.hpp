@@ -65,7 +65,7 @@ struct CauseAccess;
 class Cause {
  public:
   // An unknown error.
-  Cause() noexcept = default;
+  Cause() noexcept {}  // NOLINT(modernize-use-equals-default): so that a const one needs no initialiser
 
   // The exception that is being handled. Call it inside a `catch`; elsewhere it gives an unknown error.
   [[nodiscard]] static Cause current();

@@ -50,7 +50,8 @@ struct TaskAccess;
 // CurrentMetadata belongs to the task: set at its start to what it was there, kept over every co_await, also when the
 // task is resumed on another thread, whose own value is put back when the task suspends.
 //
-// Awaiting one that completes at once costs no stack: in a loop, a million of them are as good as one.
+// Awaiting one that completes at once costs no stack: in a loop, a million of them are as good as one. A chain of tasks
+// that await one another costs stack as a chain of calls does.
 template <class T>
 class [[nodiscard]] Task {
   static_assert(!std::is_rvalue_reference_v<T>, "planb: a Task returns a value, an lvalue reference or void");
@@ -72,8 +73,11 @@ class [[nodiscard]] Task {
     frame_.destroy();
   }
 
-  // In any coroutine: starts the task where it was not started, and gives what it returns or throws what it throws.
-  [[nodiscard]] detail::TaskAwaiter<T> operator co_await() && noexcept { return detail::TaskAwaiter<T>(frame_); }
+  // In any coroutine: takes the task over, starts it where it was not started, and gives what it returns or throws what
+  // it throws.
+  [[nodiscard]] detail::TaskAwaiter<T> operator co_await() && noexcept {
+    return detail::TaskAwaiter<T>(std::move(*this));
+  }
 
   // Runs it up to its first suspension. The Task stays the owner; await it later, or look at done() and get().
   void start();
@@ -92,6 +96,7 @@ class [[nodiscard]] Task {
 
  private:
   friend class detail::TaskPromise<T>;
+  friend class detail::TaskAwaiter<T>;
   friend struct detail::TaskAccess;
 
   using Frame = std::coroutine_handle<promise_type>;
@@ -159,7 +164,7 @@ class TaskPromiseBase {
   // Starts the task where it was not. False: it is done. Otherwise the waiter will be woken, or has been, and the task
   // may be gone.
   [[nodiscard]] bool wait(std::coroutine_handle<> frame, TaskWaiter& waiter) {
-    if (waiter_ != nullptr) misused_task("a Task was awaited twice");
+    refuse_second_waiter();
     waiter_ = &waiter;
     if (!std::exchange(started_, true)) frame.resume();
     return !done() && state_.exchange(State::awaited, std::memory_order_acq_rel) != State::done;
@@ -167,6 +172,7 @@ class TaskPromiseBase {
 
   template <class F>
   void start(std::coroutine_handle<> frame, F&& on_done) {
+    refuse_second_waiter();
     callback_ = std::make_unique<TaskCallback<F>>(std::move(on_done));
     TaskWaiter& callback = *callback_;
     if (!wait(frame, callback)) callback.wake();
@@ -179,6 +185,10 @@ class TaskPromiseBase {
 
  private:
   enum class State : unsigned char { pending, awaited, done };
+
+  void refuse_second_waiter() const {
+    if (waiter_ != nullptr) misused_task("a Task that is waited for already was awaited or started with a callback");
+  }
 
   std::atomic<State> state_ = State::pending;
   bool started_ = false;
@@ -217,7 +227,11 @@ class TaskPromiseResult : public TaskPromiseBase {
 
   T take() {
 #if PLANB_HAS_EXCEPTIONS
-    if (std::exception_ptr* const error = std::get_if<2>(&result_)) std::rethrow_exception(std::move(*error));
+    if (std::exception_ptr* const error = std::get_if<2>(&result_)) {
+      std::exception_ptr thrown = std::move(*error);
+      result_.template emplace<0>();
+      std::rethrow_exception(std::move(thrown));
+    }
 #endif
     typename task_stored<T>::type* const stored = std::get_if<1>(&result_);
     if (stored == nullptr) misused_task("a Task's result was asked for twice, or before the Task was done");
@@ -282,22 +296,22 @@ inline Task<void> TaskPromise<void>::get_return_object() noexcept {
 template <class T>
 class TaskAwaiter final : public TaskWaiter {
  public:
-  explicit TaskAwaiter(std::coroutine_handle<TaskPromise<T>> task) noexcept : task_(task) {}
+  explicit TaskAwaiter(Task<T>&& task) noexcept : task_(std::move(task)) {}
 
   [[nodiscard]] bool await_ready() const {
-    if (!task_) misused_task("an empty Task was awaited");
-    return task_.promise().done();
+    if (!task_.frame_) misused_task("an empty Task was awaited");
+    return task_.done();
   }
   [[nodiscard]] bool await_suspend(std::coroutine_handle<> awaiting) {
     awaiting_ = awaiting;
-    return task_.promise().wait(task_, *this);
+    return task_.frame_.promise().wait(task_.frame_, *this);
   }
-  T await_resume() { return task_.promise().take(); }
+  T await_resume() { return task_.frame_.promise().take(); }
 
   void wake() override { awaiting_.resume(); }
 
  private:
-  std::coroutine_handle<TaskPromise<T>> task_;
+  Task<T> task_;  // ends with the await, also where the coroutine that awaits is destroyed
   std::coroutine_handle<> awaiting_;
 };
 
