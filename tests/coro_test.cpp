@@ -1117,6 +1117,17 @@ TEST_CASE("a thread that exits inside an attempt of a Task: the attempt is told 
 
 #endif
 
+TEST_CASE("an answer that refers into its context becomes the task's own before that goes", "[coro]") {
+  struct Model {
+    std::string buffer = "a text that is longer than a small buffer has room for";
+    planb::Task<const char*> complete() { co_return buffer.c_str(); }
+  };
+  const planb::ExecutionPlan<Model> plan{{.provide = [] { return Model{}; }}};
+  const std::string answer = planb::sync_wait(planb::co_run_with_plan<planb::Task<std::string>>(
+      plan, &Model::complete, [](planb::Duration) -> planb::Task<> { co_return; }));
+  CHECK(answer == "a text that is longer than a small buffer has room for");
+}
+
 #if PLANB_HAS_STOP_TOKEN
 TEST_CASE("a provider that goes on when its stop token fires may end the attempt there and then", "[coro]") {
   struct UntilStopped {

@@ -1152,3 +1152,40 @@ TEST_CASE("a streamed run by hand: deliver, resume, and what may follow partial 
   CHECK(other.next() == RunPhase::over);
   CHECK(other.end() == RunEnd::exhausted);
 }
+
+TEST_CASE("the metadata of a run is that of its last attempt, also between attempts and after the end", "[plan_run]") {
+  const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}},
+                                   {.name = "guarded", .provide = Client{2}, .enter_when = [](Fault) { return false; }}};
+  PlanRun<Client> run(plan);
+  CHECK(run.metadata() == planb::Metadata{0, 0});
+  REQUIRE(run.next() == RunPhase::attempt);
+  run.fail(Cause::of(Fault{1}));
+  CHECK(run.metadata() == planb::Metadata{1, 0});
+  CHECK(run.next() == RunPhase::over);
+  CHECK(run.metadata() == planb::Metadata{1, 0});
+}
+
+TEST_CASE("a factory may not drive the run that it is called by", "[plan_run]") {
+  PlanRun<Client>* self = nullptr;
+  int refused = 0;
+  const ExecutionPlan<Client> plan{{.provide = [&] {
+    for (const bool good : {true, false}) {
+      try {
+        good ? self->succeed() : self->fail(Cause::of(Fault{1}));
+      } catch (const Defect&) {
+        ++refused;
+      }
+    }
+    CHECK(self->attempt().attempt == 1);
+    return Client{1};
+  }}};
+  PlanRun<Client> run(plan);
+  self = &run;
+  REQUIRE(run.next() == RunPhase::attempt);
+  ContextSlot<Client> context;
+  REQUIRE(run.provide(context));
+  CHECK(refused == 2);
+  context.reset();
+  run.succeed();
+  CHECK(run.end() == RunEnd::succeeded);
+}

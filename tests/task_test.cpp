@@ -258,6 +258,20 @@ TEST_CASE("a callback that is given too late is refused, and the first is still 
   CHECK(task.done());
 }
 
+TEST_CASE("awaiting a task that has a callback is refused, and leaves it alone", "[task]") {
+  Door door;
+  Task<> task = pass(door);
+  bool told = false;
+  task.start([&] { told = true; });
+  const auto waits = [](Task<>& t) -> Task<> { co_await std::move(t); };
+  Task<> waiter = waits(task);
+  waiter.start();
+  CHECK_THROWS_AS(waiter.get(), Defect);
+  door.open();
+  CHECK(told);
+  CHECK(task.done());
+}
+
 TEST_CASE("a result can be asked for once, also where it was thrown", "[task]") {
   Task<int> task = failing();
   task.start();

@@ -68,10 +68,23 @@ concept SleepsIn = (SleepsStoppably<Sleep> || std::is_invocable_v<Sleep&, Durati
   requires AwaitableIn<decltype(detail::call_sleep(sleep, Duration(), std::declval<const StopToken&>())), Promise>;
 };
 
+// What is kept of an answer when its context ends: already what the task gives, since that may own what R refers to.
+template <class Promise, class Task, class R>
+struct co_kept {
+  using type = R;
+};
+template <class Promise, class Task, class R>
+  requires(AwaitableIn<Task, Promise> && std::is_object_v<R> && std::is_object_v<AwaitedIn<Promise, Task>> &&
+           std::is_convertible_v<R, AwaitedIn<Promise, Task>>)
+struct co_kept<Promise, Task, R> {
+  using type = AwaitedIn<Promise, Task>;
+};
+
 template <class Task, class P, class R, class PlanBody>
 struct CoroKit {
   using Promise = P;
   using Result = R;
+  using Kept = typename co_kept<P, Task, R>::type;
   using Body = PlanBody;
   static constexpr bool restores = requires { requires task_traits<Task>::restores_metadata; };
   static constexpr bool has_checkpoint = requires { task_traits<Task>::checkpoint(); };

@@ -83,6 +83,7 @@ class PlanRun {
     [[maybe_unused]] const auto keep = [&](auto make) { failure = make(); };
     PLANB_DETAIL_TRY {
       const CurrentMetadata::Scope scope(engine_.metadata());
+      const Factory factory(engine_);
       detail::CauseRoom returned;
       const auto& step = plan_.steps()[static_cast<std::size_t>(attempt.step_index)];
       context.full_ = step.provide(context.room_, nullptr, attempt, returned);
@@ -123,6 +124,15 @@ class PlanRun {
   [[nodiscard]] RunReport report() const { return engine_.report(); }
 
  private:
+  struct Factory {
+    explicit Factory(detail::Engine& e) noexcept : engine(e) { engine.begin_factory(); }
+    Factory(const Factory&) = delete;
+    Factory& operator=(const Factory&) = delete;
+    ~Factory() { engine.end_factory(); }
+
+    detail::Engine& engine;
+  };
+
   const ExecutionPlan<Ctx> plan_;
   const RunOptions options_;
   detail::Engine engine_;

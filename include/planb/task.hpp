@@ -75,7 +75,8 @@ class [[nodiscard]] Task {
 
   // In any coroutine: takes the task over, starts it where it was not started, and gives what it returns or throws what
   // it throws.
-  [[nodiscard]] detail::TaskAwaiter<T> operator co_await() && noexcept {
+  [[nodiscard]] detail::TaskAwaiter<T> operator co_await() && {
+    if (frame_) frame_.promise().refuse_second_waiter();
     return detail::TaskAwaiter<T>(std::move(*this));
   }
 
@@ -113,6 +114,14 @@ T sync_wait(Task<T> task);
 
 namespace detail {
 
+class TaskPromiseBase;
+
+// Something that any coroutine can await; the handle stands for that of any.
+template <class A>
+concept AwaitableInTask = Awaitable<A> && requires(A&& awaitable, std::coroutine_handle<TaskPromiseBase> frame) {
+  detail::awaiter_of(static_cast<A&&>(awaitable)).await_suspend(frame);
+};
+
 class TaskPromiseBase {
  public:
   TaskPromiseBase() noexcept = default;
@@ -141,20 +150,25 @@ class TaskPromiseBase {
   [[nodiscard]] Final final_suspend() noexcept { return {*this}; }
 
   template <class A>
-    requires Awaitable<A>
+    requires AwaitableInTask<A>
   [[nodiscard]] auto await_transform(A&& awaitable) {
     using Awaiter = decltype(detail::awaiter_of(static_cast<A&&>(awaitable)));
     return TaskAwait<Awaiter>{detail::awaiter_of(static_cast<A&&>(awaitable)), scope_};
   }
   template <class A>
-    requires(!Awaitable<A>)
+    requires(!AwaitableInTask<A>)
   void await_transform(A&&) {
     static_assert(std::is_void_v<A>,
                   "planb: a Task can await what has await_ready(), await_suspend() and await_resume(), or an operator "
-                  "co_await; another Task as an rvalue: co_await std::move(task)");
+                  "co_await; another Task as an rvalue: co_await std::move(task). What belongs to the coroutines of one "
+                  "library, such as asio::awaitable, can only be awaited in these");
   }
 
   [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) == State::done; }
+
+  void refuse_second_waiter() const {
+    if (waiter_ != nullptr) misused_task("a Task that is waited for already was awaited or started with a callback");
+  }
 
   void start(std::coroutine_handle<> frame) {
     if (std::exchange(started_, true)) misused_task("a Task was started twice");
@@ -185,10 +199,6 @@ class TaskPromiseBase {
 
  private:
   enum class State : unsigned char { pending, awaited, done };
-
-  void refuse_second_waiter() const {
-    if (waiter_ != nullptr) misused_task("a Task that is waited for already was awaited or started with a callback");
-  }
 
   std::atomic<State> state_ = State::pending;
   bool started_ = false;
@@ -265,7 +275,7 @@ class TaskPromise : public TaskPromiseResult<T> {
   }
 
   template <class U = T>
-    requires std::is_constructible_v<T, U&&>
+    requires std::is_convertible_v<U&&, T>
   void return_value(U&& value) {
     this->result_.template emplace<1>(std::forward<U>(value));
   }

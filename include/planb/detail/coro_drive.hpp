@@ -60,7 +60,10 @@ template <class R>
 class AnswerRoom {
  public:
   [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
-  void keep(R&& value) { value_.emplace(std::move(value)); }
+  template <class From>
+  void keep(From&& value) {
+    value_.emplace(std::forward<From>(value));
+  }
   [[nodiscard]] R&& take() noexcept { return std::move(*value_); }
 
  private:
@@ -133,6 +136,7 @@ typename Body::Result call_attempt(const Body& body, typename Body::Room& room, 
 // `Kit` names the types:
 //   Promise    of the coroutine
 //   Result     of the run
+//   Kept       what is kept of it when the attempt is over
 //   Body       makes the attempts: prepare() builds the context, invoke() gives what is to be awaited
 //   restores   the task keeps CurrentMetadata over its awaits
 //   has_checkpoint, checkpoint()   what throws where the task was cancelled
@@ -162,7 +166,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
         continue;
       }
     }
-    AnswerRoom<R> answer;
+    AnswerRoom<typename Kit::Kept> answer;
     FailureKeeper failure;
     PLANB_DETAIL_TRY {
       const Attempt attempt = run ? run->attempt() : storage.first_attempt;

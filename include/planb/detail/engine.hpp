@@ -141,8 +141,12 @@ class Engine {
 
   [[nodiscard]] TimePoint due() const noexcept { return due_; }
   [[nodiscard]] bool attempting() const noexcept { return state_ == State::attempting; }
+  // Around a factory of an attempt that is driven by hand: what it does to the run is refused.
+  void begin_factory() noexcept { state_ = State::starting; }
+  void end_factory() noexcept { state_ = State::attempting; }
   [[nodiscard]] int step() const noexcept { return step_; }
-  [[nodiscard]] Metadata metadata() const noexcept { return {attempt_, step_}; }
+  // Of the last attempt.
+  [[nodiscard]] Metadata metadata() const noexcept { return {attempt_, attempt_step_}; }
   [[nodiscard]] Attempt attempt() {
     if (state_ != State::attempting && state_ != State::starting) misuse_outside("attempt()");
     return {attempt_, record_->attempts, step_, plan_.steps[step_].name, &site_};
@@ -232,6 +236,7 @@ class Engine {
 
   void count_attempt() noexcept {
     if (attempt_ != unlimited) ++attempt_;
+    attempt_step_ = step_;
     if (record_->attempts != unlimited) ++record_->attempts;
   }
 
@@ -318,6 +323,7 @@ class Engine {
   bool watched_ = false;  // a stop, the budget or a timeout may end the attempt between two elements
   int step_ = 0;
   int attempt_ = 0;
+  int attempt_step_ = 0;
   int failed_at_ = -1;  // the record of the last failure
   TimePoint due_;
   TimePoint started_;
