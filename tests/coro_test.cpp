@@ -1117,6 +1117,18 @@ TEST_CASE("a thread that exits inside an attempt of a Task: the attempt is told 
 
 #endif
 
+TEST_CASE("an awaiter is called as an lvalue, as the language does", "[coro]") {
+  struct Ready {
+    bool await_ready() & { return true; }
+    void await_suspend(std::coroutine_handle<>) & {}
+    int await_resume() & { return 3; }
+  };
+  const planb::ExecutionPlan<int> plan{{.provide = 1}};
+  const auto sleep = [](planb::Duration) -> planb::Task<> { co_return; };
+  CHECK(planb::sync_wait(planb::co_run_with_plan<planb::Task<int>>(plan, [](int&) { return Ready{}; }, sleep)) == 3);
+  CHECK(planb::sync_wait([]() -> planb::Task<int> { co_return co_await Ready{}; }()) == 3);
+}
+
 TEST_CASE("an answer that refers into its context becomes the task's own before that goes", "[coro]") {
   struct Model {
     std::string buffer = "a text that is longer than a small buffer has room for";

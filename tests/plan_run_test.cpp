@@ -1189,3 +1189,22 @@ TEST_CASE("a factory may not drive the run that it is called by", "[plan_run]") 
   run.succeed();
   CHECK(run.end() == RunEnd::succeeded);
 }
+
+#if PLANB_HAS_STOP_TOKEN
+TEST_CASE("an attempt that is asked for its token after its end does not shorten the next one", "[plan_run]") {
+  Fixture f;
+  const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}, .attempts = 2, .timeout = 10s}};
+  PlanRun<Client> run(plan, f.options());
+  REQUIRE(run.next() == RunPhase::attempt);
+  const planb::Attempt late = run.attempt();
+  f.clock.advance(9s);
+  run.fail(Cause::of(Fault{1}));
+  const planb::StopToken old = late.stop_token();
+  REQUIRE(run.next() == RunPhase::attempt);
+  const planb::StopToken token = run.attempt().stop_token();
+  f.clock.advance(2s);
+  CHECK_FALSE(token.stop_requested());
+  run.fail(Cause::of(Fault{2}));
+  CHECK(run.report().last_cause()->kind() == CauseKind::error);
+}
+#endif

@@ -75,9 +75,10 @@ struct co_kept {
 };
 template <class Promise, class Task, class R>
   requires(AwaitableIn<Task, Promise> && std::is_object_v<R> && std::is_object_v<AwaitedIn<Promise, Task>> &&
-           std::is_convertible_v<R, AwaitedIn<Promise, Task>>)
+           std::is_convertible_v<R, AwaitedIn<Promise, Task>> &&
+           requires(Promise& promise) { promise.return_value(std::declval<std::remove_cv_t<AwaitedIn<Promise, Task>>>()); })
 struct co_kept<Promise, Task, R> {
-  using type = AwaitedIn<Promise, Task>;
+  using type = std::remove_cv_t<AwaitedIn<Promise, Task>>;
 };
 
 template <class Task, class P, class R, class PlanBody>

@@ -118,8 +118,8 @@ class TaskPromiseBase;
 
 // Something that any coroutine can await; the handle stands for that of any.
 template <class A>
-concept AwaitableInTask = Awaitable<A> && requires(A&& awaitable, std::coroutine_handle<TaskPromiseBase> frame) {
-  detail::awaiter_of(static_cast<A&&>(awaitable)).await_suspend(frame);
+concept AwaitableInTask = Awaitable<A> && requires(AwaiterOf<A> awaiter, std::coroutine_handle<TaskPromiseBase> frame) {
+  awaiter.await_suspend(frame);
 };
 
 class TaskPromiseBase {
@@ -157,11 +157,12 @@ class TaskPromiseBase {
   }
   template <class A>
     requires(!AwaitableInTask<A>)
-  void await_transform(A&&) {
+  NotAwaitable await_transform(A&&) {
     static_assert(std::is_void_v<A>,
                   "planb: a Task can await what has await_ready(), await_suspend() and await_resume(), or an operator "
                   "co_await; another Task as an rvalue: co_await std::move(task). What belongs to the coroutines of one "
                   "library, such as asio::awaitable, can only be awaited in these");
+    return {};
   }
 
   [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) == State::done; }

@@ -22,11 +22,23 @@ decltype(auto) awaiter_of(A&& awaitable) {
   }
 }
 
+// As what its functions are called on: an lvalue.
 template <class A>
-concept Awaitable = !std::is_void_v<A> && requires(A&& awaitable) {
-  static_cast<bool>(detail::awaiter_of(static_cast<A&&>(awaitable)).await_ready());
-  detail::awaiter_of(static_cast<A&&>(awaitable)).await_resume();
+using AwaiterOf = std::remove_reference_t<decltype(detail::awaiter_of(std::declval<A>()))>&;
+
+// What a promise makes of an operand that it has refused with a sentence of its own.
+struct NotAwaitable {
+  static constexpr bool await_ready() noexcept { return true; }
+  static constexpr void await_suspend(std::coroutine_handle<>) noexcept {}
+  static constexpr void await_resume() noexcept {}
 };
+
+template <class A>
+concept Awaitable = !std::is_void_v<A> && !std::is_same_v<std::remove_cvref_t<A>, NotAwaitable> &&
+                    requires(AwaiterOf<A> awaiter) {
+                      static_cast<bool>(awaiter.await_ready());
+                      awaiter.await_resume();
+                    };
 
 // A promise that has an await_transform at all is asked for every operand: the name is ambiguous in the probe then.
 struct NamedAwaitTransform {
@@ -60,8 +72,7 @@ concept AwaitableIn = !std::is_void_v<A> && requires { requires Awaitable<typena
 
 // The type of `co_await a` there.
 template <class Promise, class A>
-using AwaitedIn =
-    decltype(detail::awaiter_of(std::declval<typename transformed<Promise, A>::type>()).await_resume());
+using AwaitedIn = decltype(std::declval<AwaiterOf<typename transformed<Promise, A>::type>>().await_resume());
 
 // An awaiter that lives elsewhere.
 template <class Awaiter>

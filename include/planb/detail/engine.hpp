@@ -508,6 +508,9 @@ inline bool Engine::start() {
   count_attempt();
   const StepPolicy& step = policy();
   site_.clock = nullptr;
+#if PLANB_HAS_STOP_TOKEN
+  site_.own_stop.reset();  // of an attempt that was asked after its end
+#endif
   attempt_end_ = no_deadline;
   if (options_.budget) {
     site_.clock = &clock();
@@ -823,7 +826,7 @@ PLANB_COLD inline void Engine::misuse_outside(const char* call) const {
 
 PLANB_COLD inline void Engine::misuse_from_within(const char* call) {
   misuse(std::string(call) +
-         " was called from an event handler or a rule of the plan; drive the run when they have returned");
+         " was called from an event handler, a rule or a factory of the plan; drive the run when they have returned");
 }
 
 }  // namespace detail
