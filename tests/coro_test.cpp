@@ -1125,7 +1125,8 @@ TEST_CASE("an awaiter is called as an lvalue, as the language does", "[coro]") {
   };
   const planb::ExecutionPlan<int> plan{{.provide = 1}};
   const auto sleep = [](planb::Duration) -> planb::Task<> { co_return; };
-  CHECK(planb::sync_wait(planb::co_run_with_plan<planb::Task<int>>(plan, [](int&) { return Ready{}; }, sleep)) == 3);
+  CHECK(planb::sync_wait(planb::co_run_with_plan<planb::Task<int>>(
+            plan, [](int&) { return Ready{}; }, sleep)) == 3);
   CHECK(planb::sync_wait([]() -> planb::Task<int> { co_return co_await Ready{}; }()) == 3);
 }
 

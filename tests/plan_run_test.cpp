@@ -1154,8 +1154,9 @@ TEST_CASE("a streamed run by hand: deliver, resume, and what may follow partial 
 }
 
 TEST_CASE("the metadata of a run is that of its last attempt, also between attempts and after the end", "[plan_run]") {
-  const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}},
-                                   {.name = "guarded", .provide = Client{2}, .enter_when = [](Fault) { return false; }}};
+  const ExecutionPlan<Client> plan{
+      {.name = "one", .provide = Client{1}},
+      {.name = "guarded", .provide = Client{2}, .enter_when = [](Fault) { return false; }}};
   PlanRun<Client> run(plan);
   CHECK(run.metadata() == planb::Metadata{0, 0});
   REQUIRE(run.next() == RunPhase::attempt);

@@ -153,7 +153,8 @@ TEST_CASE("a plan outlives the one that it was copied from", "[plan]") {
 }
 
 TEST_CASE("a run leaves its plan as it was, a thousand times", "[plan][field-8]") {
-  const Plan plan{{.name = "a", .provide = 1, .attempts = 2, .schedule = planb::recurs(5)}, {.name = "b", .provide = 2}};
+  const Plan plan{{.name = "a", .provide = 1, .attempts = 2, .schedule = planb::recurs(5)},
+                  {.name = "b", .provide = 2}};
   for (int run = 0; run != 1000; ++run) {
     std::vector<int> calls;
     CHECK_FALSE(try_run_with_plan(plan, [&](int& ctx) {
@@ -246,13 +247,12 @@ TEST_CASE("without attempts a step is tried once, or as often as its schedule sa
   const auto calls = [](const Step<int>& step) {
     int count = 0;
     planb::testing::VirtualClock clock;
-    CHECK_FALSE(try_run_with_plan(
-        Plan{step},
-        [&](int&) {
-          ++count;
-          throw std::runtime_error("failed");
-        },
-        {.clock = &clock}));
+    CHECK_FALSE(try_run_with_plan(Plan{step},
+                                  [&](int&) {
+                                    ++count;
+                                    throw std::runtime_error("failed");
+                                  },
+                                  {.clock = &clock}));
     return count;
   };
   CHECK(calls({.provide = 1}) == 1);

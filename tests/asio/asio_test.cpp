@@ -380,7 +380,9 @@ struct OwnExecutor : asio::any_io_executor {
 };
 
 template <class Task>
-concept HasCheckpoint = requires { planb::task_traits<Task>::checkpoint(); };
+concept HasCheckpoint = requires {
+  planb::task_traits<Task>::checkpoint();
+};
 
 }  // namespace
 
