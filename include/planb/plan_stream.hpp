@@ -87,36 +87,15 @@ class StreamState {
   void begin() {
     if (run_) return;
     run_.emplace(PlanAccess::storage(plan_).view(), options_, options_.partial);
-    if (detail::await_attempt(*run_)) {
-      go_on();
-    } else {
-      fail();
-    }
+    make_attempts();
   }
 
   // Gets the next element, or ends the stream.
   void go_on() {
-    Engine& run = *run_;
-    if (!run.attempting()) Engine::misuse("a stream was asked for more after its end");
-    do {
-      FailureRoom failure;
-      Pulled pulled = Pulled::failed;
-      [[maybe_unused]] const auto keep = [&](auto make) {
-        close();
-        failure.build(make);
-        pulled = Pulled::failed;
-      };
-      {
-        const CurrentMetadata::Scope scope(run.metadata());
-        PLANB_DETAIL_TRY { pulled = iterator_ ? pull(failure) : open(failure); }
-        PLANB_DETAIL_CATCH(keep, close(); run.abandon())
-        if (pulled == Pulled::element) return;
-        close();
-      }
-      if (pulled == Pulled::end) return run.succeed();
-      failure.tell(run);
-    } while (detail::await_attempt(run));
-    fail();
+    if (!run_->attempting()) Engine::misuse("a stream was asked for more after its end");
+    FailureRoom failure;
+    const Pulled pulled = attempt_with(failure, [&] { return pull(failure); });
+    if (pulled != Pulled::element && !settle(pulled, failure)) make_attempts();
   }
 
   [[nodiscard]] bool at_end() const noexcept { return element_ == nullptr; }
@@ -129,6 +108,40 @@ class StreamState {
   using Element = std::remove_reference_t<Given>;
   using Kept = std::remove_cvref_t<Given>;  // of an element that is held back
   struct Nothing {};
+
+  // A part of an attempt. What it throws ends the attempt.
+  template <class Part>
+  [[nodiscard]] Pulled attempt_with([[maybe_unused]] FailureRoom& failure, Part part) {
+    const CurrentMetadata::Scope scope(run_->metadata());
+    [[maybe_unused]] const auto keep = [&](auto make) {
+      close();
+      failure.build(make);
+    };
+    PLANB_DETAIL_TRY { return part(); }
+    PLANB_DETAIL_CATCH(keep, close(); run_->abandon())
+    return Pulled::failed;
+  }
+
+  // After an attempt. False: another is to be made.
+  [[nodiscard]] PLANB_COLD bool settle(Pulled pulled, FailureRoom& failure) {
+    {
+      const CurrentMetadata::Scope scope(run_->metadata());
+      close();
+    }
+    if (pulled == Pulled::end) return run_->succeed(), true;
+    failure.tell(*run_);
+    return false;
+  }
+
+  // Until one has an element, or the stream has ended.
+  PLANB_COLD void make_attempts() {
+    while (detail::await_attempt(*run_)) {
+      FailureRoom failure;
+      const Pulled pulled = attempt_with(failure, [&] { return open(failure); });
+      if (pulled == Pulled::element || settle(pulled, failure)) return;
+    }
+    fail();
+  }
 
   [[nodiscard]] Pulled open(FailureRoom& failure) {
     attempt_ = run_->attempt();
