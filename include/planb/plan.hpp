@@ -102,7 +102,7 @@ struct PlanStorage {
   std::vector<StepPolicy> policies;
   std::vector<const ErrorOps*> named;
   Attempt first_attempt;
-  bool plain_first = false;  // nothing has to be asked before the first step's first attempt
+  bool plain_first = false;    // nothing has to be asked before the first step's first attempt
   Gate* gate_first = nullptr;  // or only this
 
   explicit PlanStorage(std::vector<Step<Ctx, Env>> list)
@@ -133,6 +133,12 @@ struct PlanStorage {
 
   PlanStorage(const PlanStorage&) = delete;
   PlanStorage& operator=(const PlanStorage&) = delete;
+
+  // Builds the context of an attempt of this step; see Provide. For a plan whose factories need no Env, or have it.
+  [[nodiscard]] bool provide(int step, ContextRoom<Ctx>& room, const Attempt& attempt,
+                             CauseRoom& failure) const requires std::is_void_v<Env> {
+    return steps[static_cast<std::size_t>(step)].provide(room, nullptr, attempt, failure);
+  }
 
   [[nodiscard]] PlanView view() const noexcept {
     return {policies.data(), static_cast<int>(policies.size()), {named.data(), named.size()}};

@@ -85,8 +85,7 @@ class PlanRun {
       const CurrentMetadata::Scope scope(engine_.metadata());
       const Factory factory(engine_);
       detail::CauseRoom returned;
-      const auto& step = plan_.steps()[static_cast<std::size_t>(attempt.step_index)];
-      context.full_ = step.provide(context.room_, nullptr, attempt, returned);
+      context.full_ = detail::PlanAccess::storage(plan_).provide(attempt.step_index, context.room_, attempt, returned);
       if (context.full_) return true;
       failure = returned.take();
     }
@@ -98,9 +97,7 @@ class PlanRun {
   void succeed() { engine_.succeed(); }
 
   // `verdict`, where given, stands before the step's classifier.
-  void fail(Cause cause, std::optional<Verdict> verdict = std::nullopt) {
-    engine_.fail(std::move(cause), verdict);
-  }
+  void fail(Cause cause, std::optional<Verdict> verdict = std::nullopt) { engine_.fail(std::move(cause), verdict); }
 
   // Of a streamed run: deliver() when the attempt's source has given an element, before the consumer gets it; resume()
   // when the consumer has had it, before the source goes on: a Step::timeout counts the source's time only. False from

@@ -92,7 +92,7 @@ class StreamState {
 
   // Gets the next element, or ends the stream.
   void go_on() {
-    if (!run_->attempting()) Engine::misuse("a stream was asked for more after its end");
+    if (!run_->attempting()) misuse("a stream was asked for more after its end");
     FailureRoom failure;
     const Pulled pulled = attempt_with(failure, [&] { return pull(failure); });
     if (pulled != Pulled::element && !settle(pulled, failure)) make_attempts();
@@ -145,8 +145,7 @@ class StreamState {
 
   [[nodiscard]] Pulled open(FailureRoom& failure) {
     attempt_ = run_->attempt();
-    has_context_ = PlanAccess::storage(plan_).steps[static_cast<std::size_t>(attempt_.step_index)].provide(
-        context_, nullptr, attempt_, failure.returned);
+    has_context_ = PlanAccess::storage(plan_).provide(attempt_.step_index, context_, attempt_, failure.returned);
     if (!has_context_) {
       failure.build_returned();
       return Pulled::failed;
@@ -218,7 +217,7 @@ class StreamState {
 #endif
         if (!commits) {
           static_assert(
-              std::is_constructible_v<value_type, reference>,
+              std::is_constructible_v<Kept, reference>,
               "planb: committing() keeps the elements before the first that counts, so they must be copyable, "
               "or movable and given as rvalues");
           held_.emplace_back(static_cast<reference>(*made));
@@ -360,7 +359,7 @@ class [[nodiscard]] PlanStream {
 
  private:
   [[nodiscard]] State& checked() const {
-    if (state_ == nullptr) detail::Engine::misuse("this stream was moved from; use the one that it was moved to");
+    if (state_ == nullptr) detail::misuse("this stream was moved from; use the one that it was moved to");
     return *state_;
   }
 

@@ -46,7 +46,7 @@ struct PlanBody {
   F& fn;
 
   bool prepare(int step, Room& room, const Attempt& attempt, CauseRoom& failure) const {
-    return plan.steps[static_cast<std::size_t>(step)].provide(room, nullptr, attempt, failure);
+    return plan.provide(step, room, attempt, failure);
   }
   Result invoke(Room& room, const Attempt& attempt) const {
     return detail::call_with(detail::call_target(fn), attempt, room.get());

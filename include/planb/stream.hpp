@@ -5,6 +5,7 @@
 #include <planb/committing.hpp>
 #include <planb/detail/call_with.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/detail/drive.hpp>
 #include <planb/detail/drive_push.hpp>
 #include <planb/detail/engine.hpp>
 #include <planb/emit.hpp>
@@ -26,12 +27,6 @@ concept NotOptions = !std::same_as<std::remove_cvref_t<S>, StreamOptions>;
 
 template <class F>
 using StreamTarget = std::remove_reference_t<decltype(detail::stream_target(std::declval<F&>()))>;
-
-// Never destroyed: a run may take place while the program ends.
-[[nodiscard]] inline const StreamOptions& no_stream_options() {
-  static const StreamOptions& options = *new StreamOptions;
-  return options;
-}
 
 // In place of an Emit, and of what may also be an Attempt: what a generic source takes is not known.
 struct AnyEmit {
@@ -58,7 +53,7 @@ struct PushBody {
   Stream stream;
 
   bool prepare(int step, Room& room, const Attempt& attempt, CauseRoom& failure) const {
-    return plan.steps[static_cast<std::size_t>(step)].provide(room, nullptr, attempt, failure);
+    return plan.provide(step, room, attempt, failure);
   }
   Result invoke(Room& room, const Attempt& attempt) {
     Emit<Stream> emit(stream);
@@ -134,7 +129,7 @@ template <class Ctx, class Env, class Source>
 // sink has the last one. CurrentMetadata is set while the sink runs, since it runs within the producer.
 template <class Ctx, class Env, class F, detail::NotOptions Sink>
 decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink) {
-  return detail::push(plan, producer, sink, detail::no_stream_options());
+  return detail::push(plan, producer, sink, detail::no_options<StreamOptions>());
 }
 
 template <class Ctx, class Env, class F, detail::NotOptions Sink>
@@ -146,7 +141,7 @@ decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& produce
 // RunOptions are no StreamOptions: says so.
 template <class Ctx, class Env, class F, detail::NotOptions Sink, std::same_as<RunOptions> Options>
 void stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&&, const Options& options) {
-  detail::push(plan, producer, options, detail::no_stream_options());
+  detail::push(plan, producer, options, detail::no_options<StreamOptions>());
 }
 
 // Pull form: a range of the elements of `source(ctx)`, or `source(ctx, attempt)`, which returns an input range (a view,

@@ -1,10 +1,9 @@
 // Task: a coroutine type for programs that have none of their own.
 #pragma once
 
-#include <planb/cause.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/coro_await.hpp>
-#include <planb/detail/fail.hpp>
+#include <planb/detail/misuse.hpp>
 #include <planb/detail/task_wait.hpp>
 #include <planb/metadata.hpp>
 
@@ -14,7 +13,6 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -31,14 +29,6 @@ class TaskPromise;
 template <class T>
 class TaskAwaiter;
 struct TaskAccess;
-
-[[noreturn]] PLANB_COLD inline void misused_task(const char* what) {
-#if PLANB_HAS_EXCEPTIONS
-  throw Defect(std::string("planb: ") + what);
-#else
-  refuse(what);
-#endif
-}
 
 }  // namespace detail
 
@@ -168,11 +158,11 @@ class TaskPromiseBase {
   [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) == State::done; }
 
   void refuse_second_waiter() const {
-    if (waiter_ != nullptr) misused_task("a Task that is waited for already was awaited or started with a callback");
+    if (waiter_ != nullptr) misuse("a Task that is waited for already was awaited or started with a callback");
   }
 
   void start(std::coroutine_handle<> frame) {
-    if (std::exchange(started_, true)) misused_task("a Task was started twice");
+    if (std::exchange(started_, true)) misuse("a Task was started twice");
     frame.resume();
   }
 
@@ -245,7 +235,7 @@ class TaskPromiseResult : public TaskPromiseBase {
     }
 #endif
     typename task_stored<T>::type* const stored = std::get_if<1>(&result_);
-    if (stored == nullptr) misused_task("a Task's result was asked for twice, or before the Task was done");
+    if (stored == nullptr) misuse("a Task's result was asked for twice, or before the Task was done");
     if constexpr (std::is_void_v<T>) {
       result_.template emplace<0>();
     } else if constexpr (std::is_lvalue_reference_v<T>) {
@@ -310,7 +300,7 @@ class TaskAwaiter final : public TaskWaiter {
   explicit TaskAwaiter(Task<T>&& task) noexcept : task_(std::move(task)) {}
 
   [[nodiscard]] bool await_ready() const {
-    if (!task_.frame_) misused_task("an empty Task was awaited");
+    if (!task_.frame_) misuse("an empty Task was awaited");
     return task_.done();
   }
   [[nodiscard]] bool await_suspend(std::coroutine_handle<> awaiting) {
@@ -329,7 +319,7 @@ class TaskAwaiter final : public TaskWaiter {
 struct TaskAccess {
   template <class T>
   [[nodiscard]] static std::coroutine_handle<TaskPromise<T>> frame(const Task<T>& task) {
-    if (!task.frame_) misused_task("an empty Task was used");
+    if (!task.frame_) misuse("an empty Task was used");
     return task.frame_;
   }
 };
@@ -353,7 +343,7 @@ void Task<T>::start(F on_done) {
 template <class T>
 T Task<T>::get() {
   const Frame frame = detail::TaskAccess::frame(*this);
-  if (!frame.promise().done()) detail::misused_task("a Task's result was asked for before the Task was done");
+  if (!frame.promise().done()) detail::misuse("a Task's result was asked for before the Task was done");
   return frame.promise().take();
 }
 

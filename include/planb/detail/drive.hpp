@@ -291,8 +291,9 @@ struct Trying {
 };
 
 // Never destroyed: a run may take place while the program ends.
-[[nodiscard]] inline const RunOptions& no_options() {
-  static const RunOptions& options = *new RunOptions;
+template <class Options = RunOptions>
+[[nodiscard]] const Options& no_options() {
+  static const Options& options = *new Options;
   return options;
 }
 

@@ -6,8 +6,8 @@
 #include <planb/cause.hpp>
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/detail/fail.hpp>
 #include <planb/detail/inline_vector.hpp>
+#include <planb/detail/misuse.hpp>
 #include <planb/detail/options_view.hpp>
 #include <planb/detail/step_policy.hpp>
 #include <planb/event.hpp>
@@ -132,9 +132,6 @@ class Engine {
   // The consumer has had its element, and the source goes on. False: it must not, as above.
   [[nodiscard]] bool resume() { return !watched_ || watch(true); }
   [[nodiscard]] static Cause cut_short() noexcept { return Cause::timed_out(); }  // where it was a stop, fail() knows
-
-  // The caller broke the protocol: a Defect.
-  [[noreturn]] static void misuse(const std::string& what);
 
   // `call` was made where no attempt is running.
   [[noreturn]] void misuse_outside(const char* call) const;
@@ -808,14 +805,6 @@ PLANB_COLD inline RunReport Engine::report() const {
     }
   }
   return report;
-}
-
-PLANB_COLD inline void Engine::misuse(const std::string& what) {
-#if PLANB_HAS_EXCEPTIONS
-  throw Defect("planb: " + what);
-#else
-  refuse(what);
-#endif
 }
 
 PLANB_COLD inline void Engine::misuse_outside(const char* call) const {
