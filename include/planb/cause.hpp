@@ -7,7 +7,6 @@
 #include <planb/error_traits.hpp>
 
 #include <cstddef>
-#include <cstring>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -82,7 +81,7 @@ class Cause {
   }
 
   Cause(const Cause& other);
-  Cause(Cause&& other) noexcept
+  PLANB_INLINE Cause(Cause&& other) noexcept
       : kind_(other.kind_), held_(other.held_), is_value_(other.is_value_), ops_(other.ops_) {
     take(other);
   }
@@ -110,7 +109,12 @@ class Cause {
   // The error as an E, or null. A thrown error matches as a handler `catch (const E&)` would, a returned one by its
   // exact type. The pointer is good for as long as this Cause lives unchanged.
   template <class E>
-  [[nodiscard]] const E* get_if() const;
+  [[nodiscard]] const E* get_if() const {
+    static_assert(std::is_same_v<E, std::remove_cvref_t<E>>, "planb: name the error type without const or reference");
+    static_assert(!std::is_pointer_v<E>, "planb: an error of pointer type cannot be looked up in a Cause");
+    if (held_ == Held::inside && ops_->type == detail::type_id<E>()) return std::addressof(as<E>());
+    return find<E>();
+  }
 
   // What the error says of itself, read through error_traits, or as the ProviderError that it also is. A thrown error
   // can be read if it derives from ProviderError, or if its type is named in the plan (section "Errors" of the guide).
@@ -129,7 +133,7 @@ class Cause {
  private:
   friend struct detail::CauseAccess;
 
-  enum class Held : unsigned char { nothing, thrown, inside, shared };
+  enum class Held : unsigned char { nothing, inside, thrown, shared };
 
   static constexpr std::size_t room = 64;
 
@@ -168,9 +172,9 @@ class Cause {
   }
 
   // Takes what `other` holds into room_, and leaves it empty.
-  void take(Cause& other) noexcept {
-    if (held_ == Held::inside && ops_->trivial) {
-      std::memcpy(room_, other.room_, room);
+  PLANB_INLINE void take(Cause& other) noexcept {
+    if (held_ == Held::inside) {
+      ops_->move(other.room_, room_);
     } else if (held_ != Held::nothing) {
       move_from(other);
     }
@@ -183,6 +187,8 @@ class Cause {
     ops_ = nullptr;
   }
 
+  template <class E>
+  [[nodiscard]] PLANB_NOINLINE const E* find() const;
   void move_from(Cause& other) noexcept;
   void destroy() noexcept;
 
@@ -212,7 +218,7 @@ namespace detail {
 struct CauseAccess {
 #if PLANB_HAS_EXCEPTIONS
   // Inside a handler for `e`.
-  [[nodiscard]] static Cause caught(const std::exception& e, CauseKind kind = CauseKind::error) noexcept {
+  [[nodiscard]] static PLANB_COLD Cause caught(const std::exception& e, CauseKind kind = CauseKind::error) noexcept {
     Cause cause;
     Thrown thrown{std::current_exception()};
 #if PLANB_STABLE_EXCEPTIONS
@@ -226,7 +232,7 @@ struct CauseAccess {
   }
 
   // For a pointer to something that does not derive from std::exception.
-  [[nodiscard]] static Cause caught_unknown(std::exception_ptr pointer) noexcept {
+  [[nodiscard]] static PLANB_COLD Cause caught_unknown(std::exception_ptr pointer) noexcept {
     Cause cause;
     cause.hold(Thrown{std::move(pointer)});
     return cause;
@@ -389,9 +395,7 @@ inline void Cause::destroy() noexcept {
 }
 
 template <class E>
-const E* Cause::get_if() const {
-  static_assert(std::is_same_v<E, std::remove_cvref_t<E>>, "planb: name the error type without const or reference");
-  static_assert(!std::is_pointer_v<E>, "planb: an error of pointer type cannot be looked up in a Cause");
+const E* Cause::find() const {
   if (const void* known = object(); known != nullptr && detail::same_type(ops_->type, detail::type_id<E>())) {
     return static_cast<const E*>(known);
   }

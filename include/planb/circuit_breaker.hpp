@@ -3,6 +3,7 @@
 
 #include <planb/cause.hpp>
 #include <planb/clock.hpp>
+#include <planb/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/fail.hpp>
 #include <planb/detail/function.hpp>
@@ -414,7 +415,7 @@ inline void CircuitBreaker::tell(Lock& lock) {
       options_.on_change(next.from, next.to, next.at);
 #if PLANB_HAS_EXCEPTIONS
     } catch (...) {
-      if (std::current_exception() == nullptr) {  // the thread is being unwound: the next one goes on
+      if (detail::unwinding()) {  // the thread is being unwound: the next one goes on
         lock.lock();
         telling_ = false;
         lock.unlock();

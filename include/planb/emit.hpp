@@ -3,6 +3,7 @@
 
 #include <planb/cause.hpp>
 #include <planb/committing.hpp>
+#include <planb/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/engine.hpp>
 #include <planb/detail/invoke.hpp>
@@ -135,7 +136,7 @@ class PushStream {
     try {
       return rule_.commits(element);
     } catch (...) {
-      if (std::current_exception() == nullptr) throw;
+      if (detail::unwinding()) throw;
       cause_.emplace(Cause::current());
       return stop(End::rule_threw);
     }

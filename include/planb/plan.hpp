@@ -101,6 +101,7 @@ struct PlanStorage {
   std::vector<Step<Ctx, Env>> steps;
   std::vector<StepPolicy> policies;
   std::vector<const ErrorOps*> named;
+  PlanView view;  // of the two
   Attempt first_attempt;
   bool plain_first = false;    // nothing has to be asked before the first step's first attempt
   Gate* gate_first = nullptr;  // or only this
@@ -109,19 +110,20 @@ struct PlanStorage {
       : steps(std::move(list)), first_attempt(1, 1, 0, steps.front().name) {
     policies.reserve(steps.size());
     for (const Step<Ctx, Env>& step : steps) {
-      StepPolicy& policy = policies.emplace_back(make_policy(step, step.name));
-      if (step.enter_when) policy.enter_when = &step.enter_when;
+      policies.push_back(make_policy(step, step.name, step.enter_when ? &step.enter_when : nullptr));
       add_named(step.retry_while.named());
       add_named(step.classify.named());
       add_named(step.enter_when.named());
     }
-    plain_first = policies.front().plain();
-    gate_first = policies.front().plain_but_for_gate() ? policies.front().gate : nullptr;
+    plain_first = policies.front().plain;
+    gate_first = policies.front().plain_but_for_gate ? policies.front().gate : nullptr;
     Duration reserved{};
     for (std::size_t i = steps.size(); i-- > 0;) {
       policies[i].reserved_after = reserved;
+      policies[i].plain_next = i + 1 != steps.size() && policies[i + 1].plain;
       reserved = add(reserved, steps[i].reserve);
     }
+    view = {policies.data(), static_cast<int>(policies.size()), {named.data(), named.size()}};
   }
 
   void add_named(NamedErrors types) {
@@ -138,10 +140,6 @@ struct PlanStorage {
   [[nodiscard]] bool provide(int step, ContextRoom<Ctx>& room, const Attempt& attempt,
                              CauseRoom& failure) const requires std::is_void_v<Env> {
     return steps[static_cast<std::size_t>(step)].provide(room, nullptr, attempt, failure);
-  }
-
-  [[nodiscard]] PlanView view() const noexcept {
-    return {policies.data(), static_cast<int>(policies.size()), {named.data(), named.size()}};
   }
 };
 

@@ -62,7 +62,7 @@ class PlanRun {
   // `partial` says what may follow a failed attempt of a streamed run, after deliver().
   explicit PlanRun(const ExecutionPlan<Ctx>& plan, const RunOptions& options = {},
                    PartialStream partial = PartialStream::allow)
-      : plan_(plan), options_(options), engine_(detail::PlanAccess::storage(plan_).view(), options_, partial) {}
+      : plan_(plan), options_(options), engine_(detail::PlanAccess::storage(plan_).view, options_, partial) {}
 
   // A requested stop is noticed here: no further attempt, and no waiting.
   RunPhase next() { return engine_.next(); }
@@ -71,12 +71,15 @@ class PlanRun {
   [[nodiscard]] TimePoint due() const noexcept { return engine_.due(); }
 
   // The attempt that next() announced and that is running.
-  [[nodiscard]] Attempt attempt() { return engine_.attempt(); }
+  [[nodiscard]] Attempt attempt() {
+    if (!engine_.running()) engine_.misuse_outside("attempt()");
+    return engine_.attempt();
+  }
 
   // Builds the context of the attempt. A factory that fails is a failed attempt: then this says fail() itself and gives
   // false, and next() says what follows. Destroy the context before succeed() or fail().
   [[nodiscard]] bool provide(ContextSlot<Ctx>& context) {
-    if (!engine_.attempting()) engine_.misuse_outside("provide()");
+    demand_attempt("provide()");
     const Attempt attempt = engine_.attempt();
     context.reset();
     Cause failure;
@@ -94,20 +97,26 @@ class PlanRun {
     return false;
   }
 
-  void succeed() { engine_.succeed(); }
+  void succeed() {
+    demand_attempt("succeed()");
+    engine_.succeed();
+  }
 
   // `verdict`, where given, stands before the step's classifier.
-  void fail(Cause cause, std::optional<Verdict> verdict = std::nullopt) { engine_.fail(std::move(cause), verdict); }
+  void fail(Cause cause, std::optional<Verdict> verdict = std::nullopt) {
+    demand_attempt("fail()");
+    engine_.fail(std::move(cause), verdict);
+  }
 
   // Of a streamed run: deliver() when the attempt's source has given an element, before the consumer gets it; resume()
   // when the consumer has had it, before the source goes on: a Step::timeout counts the source's time only. False from
   // either: stop requested or out of budget; say fail(Cause::timed_out()), or fail() with an error of the source's.
   [[nodiscard]] bool deliver() {
-    if (!engine_.attempting()) engine_.misuse_outside("deliver()");
+    demand_attempt("deliver()");
     return engine_.deliver();
   }
   [[nodiscard]] bool resume() {
-    if (!engine_.attempting()) engine_.misuse_outside("resume()");
+    demand_attempt("resume()");
     return engine_.resume();
   }
 
@@ -121,6 +130,10 @@ class PlanRun {
   [[nodiscard]] RunReport report() const { return engine_.report(); }
 
  private:
+  void demand_attempt(const char* call) const {
+    if (!engine_.attempting()) engine_.misuse_outside(call);
+  }
+
   struct Factory {
     explicit Factory(detail::Engine& e) noexcept : engine(e) { engine.begin_factory(); }
     Factory(const Factory&) = delete;

@@ -77,7 +77,7 @@ class StreamState {
     try {
       run_->succeed();  // the consumer stopped early
     } catch (...) {     // a defect of a gate's, or an unwind, which cannot be held up: a destructor lets neither out
-      if (std::current_exception() == nullptr) std::terminate();
+      if (detail::unwinding()) std::terminate();
     }
 #else
     run_->succeed();
@@ -86,7 +86,7 @@ class StreamState {
 
   void begin() {
     if (run_) return;
-    run_.emplace(PlanAccess::storage(plan_).view(), options_, options_.partial);
+    run_.emplace(PlanAccess::storage(plan_).view, options_, options_.partial);
     make_attempts();
   }
 
@@ -208,7 +208,7 @@ class StreamState {
         try {
           commits = rule_.commits(*made);
         } catch (...) {
-          if (std::current_exception() == nullptr) throw;
+          if (detail::unwinding()) throw;
           failure.build([] { return Cause::current(); }, std::nullopt, true);
           return Pulled::failed;
         }

@@ -67,13 +67,6 @@ struct RetryBody {
   Result invoke(Room&, const Attempt& attempt) const { return detail::call_with(detail::call_target(fn), attempt); }
 };
 
-// A run that asks its engine before the first attempt.
-template <class Outcome, class Body>
-PLANB_NOINLINE typename Outcome::type run_engine(const PlanView& view, Body& body, const RunOptions& options) {
-  Engine engine(view, options);
-  return detail::drive<Outcome>(engine, body);
-}
-
 // What is wrong with the arguments, in a sentence; then the run.
 template <template <class> class Out, class Ctx, class Env, class F>
 decltype(auto) run(const ExecutionPlan<Ctx, Env>& plan, F& fn, const RunOptions* options) {
@@ -91,17 +84,16 @@ decltype(auto) run(const ExecutionPlan<Ctx, Env>& plan, F& fn, const RunOptions*
     Body body{storage, fn};
     if constexpr (Outcome::runs_plain) {
       if (options == nullptr && storage.plain_first) {
-        return detail::drive_plain<Outcome>(
-            storage.first_attempt, body, [&] { return storage.view(); }, FirstAttemptMade{});
+        return detail::drive_plain<Outcome, NobodyToTell>(storage.first_attempt, body, storage.view);
       }
       if (options == nullptr && storage.gate_first != nullptr) {
         if (const std::uint64_t pass = storage.gate_first->pass(); pass != 0) {
-          return detail::drive_plain<Outcome>(storage.first_attempt, body, [&] { return storage.view(); },
-                                              Pass{storage.gate_first, pass});
+          return detail::drive_plain<Outcome, PassTeller>(
+              storage.first_attempt, body, storage.view, FirstAttemptMade{storage.gate_first, pass});
         }
       }
     }
-    return detail::run_engine<Outcome>(storage.view(), body, options != nullptr ? *options : no_options());
+    return detail::drive_engine<Outcome>(storage.view, body, options != nullptr ? *options : no_options());
   }
 }
 
@@ -173,10 +165,10 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
     }
     view.named = {named.data(), named.size()};
     Body body{fn};
-    if (options == nullptr && policy.plain()) {
-      return detail::drive_plain<Outcome>(Attempt(), body, [&] { return view; }, FirstAttemptMade{});
+    if (options == nullptr && policy.plain) {
+      return detail::drive_plain<Outcome, NobodyToTell>(Attempt(), body, view);
     }
-    return detail::run_engine<Outcome>(view, body, options != nullptr ? *options : no_options());
+    return detail::drive_engine<Outcome>(view, body, options != nullptr ? *options : no_options());
   }
 }
 

@@ -17,10 +17,17 @@ concept CallableWith = std::is_invocable_v<F&, Args..., const Attempt&> || std::
 
 template <class F, class... Args>
 decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
-  if constexpr (std::is_invocable_v<F&, Args..., const Attempt&>) {
-    return detail::invoke_lvalue(fn, std::forward<Args>(args)..., attempt);
+  constexpr bool takes_attempt = std::is_invocable_v<F&, Args..., const Attempt&>;
+  if constexpr (std::is_member_pointer_v<std::remove_const_t<F>>) {
+    if constexpr (takes_attempt) {
+      return detail::invoke_member(fn, std::forward<Args>(args)..., attempt);
+    } else {
+      return detail::invoke_member(fn, std::forward<Args>(args)...);
+    }
+  } else if constexpr (takes_attempt) {
+    return fn(std::forward<Args>(args)..., attempt);
   } else {
-    return detail::invoke_lvalue(fn, std::forward<Args>(args)...);
+    return fn(std::forward<Args>(args)...);
   }
 }
 

@@ -6,6 +6,15 @@
 
 #include <exception>
 
+#if PLANB_HAS_EXCEPTIONS
+namespace planb::inline PLANB_ABI::detail {
+
+// Within a `catch (...)`: whether it is no exception, but the thread that goes away (glibc's forced unwind).
+[[nodiscard]] PLANB_COLD inline bool unwinding() noexcept { return std::current_exception() == nullptr; }
+
+}  // namespace planb::inline PLANB_ABI::detail
+#endif
+
 // PLANB_DETAIL_TRY { attempt } PLANB_DETAIL_CATCH(keep, on_unwind): hands a function that makes the cause of what was
 // thrown to `keep`, without another throw. glibc's forced unwind (pthread_cancel, pthread_exit) is no exception:
 // `on_unwind` runs, and it goes on.
@@ -20,12 +29,11 @@
     keep([&] { return ::planb::detail::CauseAccess::caught(planb_e); });                             \
   }                                                                                                  \
   catch (...) {                                                                                      \
-    ::std::exception_ptr planb_p = ::std::current_exception();                                       \
-    if (planb_p == nullptr) {                                                                        \
+    if (::planb::detail::unwinding()) {                                                              \
       on_unwind;                                                                                     \
       throw;                                                                                         \
     }                                                                                                \
-    keep([&] { return ::planb::detail::CauseAccess::caught_unknown(::std::move(planb_p)); });        \
+    keep([] { return ::planb::detail::CauseAccess::caught_unknown(::std::current_exception()); });   \
   }
 #else
 #define PLANB_DETAIL_TRY

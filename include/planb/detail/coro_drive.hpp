@@ -151,7 +151,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
   const auto& storage = *plan;
   const Body body{storage, fn};
   EngineRoom run;  // with nobody to ask before the first attempt, it is made when that has failed
-  if (!Options::none || !storage.plain_first) run.make(storage.view(), options.get());
+  if (!Options::none || !storage.plain_first) run.make(storage.view, options.get());
   for (;;) {
     if (run) {
       const RunPhase phase = run->next();
@@ -181,7 +181,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
           answer.keep();
         } else {
           R value = co_await detail::await_operand<Promise, Work>(work);
-          if (failure.accepts(std::forward<R>(value), fn)) answer.keep(std::forward<R>(value));
+          if (failure.accepts<R>(value, fn)) answer.keep(std::forward<R>(value));
         }
       } else {
         failure.build_returned();
@@ -196,7 +196,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
         co_return answer.take();
       }
     }
-    if (!run) run.make(storage.view(), options.get(), FirstAttemptMade{});
+    if (!run) run.make(storage.view, options.get(), FirstAttemptMade{});
     if constexpr (Kit::has_checkpoint) {
       if (!failure.defect()) {
         // Where it throws, the attempt is abandoned by the end of the engine.

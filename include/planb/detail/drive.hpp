@@ -27,7 +27,7 @@ struct Failure {
   std::optional<Verdict> verdict = std::nullopt;
   bool by_rule = false;  // the acceptance check threw
 
-  void tell(Engine& run) {
+  PLANB_INLINE void tell(Engine& run) {
     if (by_rule) {
       run.fail_by_rule(std::move(cause));
     } else {
@@ -54,7 +54,7 @@ union FailureRoom {
   }
 
   // Tells the engine, and leaves the room empty.
-  void tell(Engine& run) {
+  PLANB_INLINE void tell(Engine& run) {
     struct Empty {
       Failure& failure;
       ~Empty() { failure.~Failure(); }
@@ -77,9 +77,10 @@ class RoomGuard {
 };
 
 // Tells the engine of a success when the attempt's scope is left with its value: after its context has been destroyed.
+template <class Run>
 class SuccessTeller {
  public:
-  explicit SuccessTeller(Engine& run) noexcept : run_(run) {}
+  explicit SuccessTeller(Run& run) noexcept : run_(run) {}
   SuccessTeller(const SuccessTeller&) = delete;
   SuccessTeller& operator=(const SuccessTeller&) = delete;
   ~SuccessTeller() noexcept(false) {
@@ -89,8 +90,14 @@ class SuccessTeller {
   void disarm() noexcept { armed_ = false; }
 
  private:
-  Engine& run_;
+  Run& run_;
   bool armed_ = true;
+};
+template <>
+class SuccessTeller<QuietRun> {
+ public:
+  explicit SuccessTeller(QuietRun&) noexcept {}
+  void disarm() noexcept {}
 };
 
 // Whether a returned value has to be looked at before the attempt is a success.
@@ -108,13 +115,20 @@ template <class R>
   return cause;
 }
 
-// Looks at what the callable returned. False: the attempt failed, and `failure` was built.
+// Out of line, so that GCC does not copy the result piecemeal where it is a success.
+template <class R>
+PLANB_NOINLINE void keep_error(R&& result, FailureRoom& failure) {
+  failure.build(
+      [&] { return Cause::of(result_traits<std::remove_cvref_t<R>>::error(std::forward<R>(result))); });
+}
+
+// Looks at what the callable returned as an R. False: the attempt failed, and `failure` was built from the result.
 template <class R, class F>
-[[nodiscard]] bool check(R&& result, F& fn, FailureRoom& failure) {
+[[nodiscard]] bool check(std::remove_reference_t<R>& result, F& fn, FailureRoom& failure) {
   using Result = std::remove_cvref_t<R>;
   if constexpr (ResultType<R>) {
     if (!detail::has_value(result)) {
-      failure.build([&] { return Cause::of(result_traits<Result>::error(std::forward<R>(result))); });
+      detail::keep_error(std::forward<R>(result), failure);
       return false;
     }
   }
@@ -125,7 +139,7 @@ template <class R, class F>
       try {
         refusal = detail::ask_acceptance(fn.accepts, value);
       } catch (...) {
-        if (std::current_exception() == nullptr) throw;
+        if (detail::unwinding()) throw;
         failure.build([] { return Cause::current(); }, std::nullopt, true);
         return false;
       }
@@ -181,8 +195,8 @@ class FailureKeeper {
   }
   // Whether the attempt's value makes it a success.
   template <class R, class F>
-  [[nodiscard]] bool accepts(R&& result, F& fn) {
-    full_ = !detail::check(std::forward<R>(result), fn, room_);
+  [[nodiscard]] bool accepts(std::remove_reference_t<R>& result, F& fn) {
+    full_ = !detail::check<R>(result, fn, room_);
     return !full_;
   }
 
@@ -206,7 +220,7 @@ struct Returning {
   static constexpr bool runs_plain = true;
 
   template <class Call>
-  static R success(const Engine&, Call&& call) {
+  static R success(const Course&, Call&& call) {
     return call();
   }
 
@@ -233,18 +247,17 @@ struct Returning {
 #if PLANB_HAS_EXCEPTIONS
     if (Cause* const cause = run.last_cause(); own_error && cause != nullptr) cause->rethrow();
 #endif
-    const PlanError error(run.report());
     if constexpr (ResultType<R>) {
       using E = ResultError<R>;
       if constexpr (BuildsFromError<R, E>) {
         if constexpr (from_plan_error<E>) {
-          return result_traits<R>::from_error(E(error));
+          return result_traits<R>::from_error(E(PlanError(run.report())));
         } else {
           if (std::optional<E> last = run.template take_last_returned<E>()) return from_error(*last);
         }
       }
     }
-    throw_plan_error(error);
+    throw_plan_error(PlanError(run.report()));
   }
 
  private:
@@ -308,97 +321,132 @@ template <class Options = RunOptions>
   }
 }
 
-// `body` makes the attempts:
+// The loop's questions to its run. `left` is what the last attempt left, or null at first.
+[[nodiscard]] PLANB_INLINE bool goes_on(Engine& run, FailureRoom* left) {
+  if (left != nullptr) left->tell(run);
+  return detail::await_attempt(run);
+}
+[[nodiscard]] PLANB_INLINE bool goes_on(QuietRun& run, FailureRoom* left) {
+  Failure& failure = left->failure;
+  if (failure.by_rule || failure.verdict || !run.goes_on(failure.cause)) return false;
+  failure.~Failure();
+  return true;
+}
+inline void abandon(Engine& run) { run.abandon(); }
+inline void abandon(QuietRun&) noexcept {}
+
+// Makes attempts while the run goes on; then gives what `end(left)` does. `body` has:
 //   Result                                the callable's return type
 //   Room                                  for the context of one attempt
 //   prepare(step, room, attempt, failure) builds the context; false: builds the cause in `failure` instead
 //   invoke(room, attempt) -> Result       makes the call
 //   fn                                    the callable, for its acceptance check
-template <class Out, class Body>
-typename Out::type drive(Engine& run, Body& body) {
+template <class Out, class Run, class Body, class End>
+PLANB_INLINE typename Out::type make_attempts(Run& run, Body& body, FailureRoom* left, End&& end) {
   using R = typename Body::Result;
-  while (detail::await_attempt(run)) {
-    FailureRoom failure;
-    {
-      SuccessTeller success(run);
-      PLANB_DETAIL_TRY {
-        const Attempt attempt = run.attempt();
-        const CurrentMetadata::Scope scope(run.metadata());
-        typename Body::Room room;
-        if (body.prepare(attempt.step_index, room, attempt, failure.returned)) {
-          const RoomGuard guard(room);
-          const auto call = [&]() -> R { return body.invoke(room, attempt); };
-          if constexpr (is_checked<R, decltype(body.fn)>) {
-            R result = call();
-            if (detail::check(std::forward<R>(result), body.fn, failure)) {
-              return Out::success(run, [&]() -> R { return std::forward<R>(result); });
-            }
-          } else {
-            return Out::success(run, call);
+  FailureRoom failure;
+  for (;; left = &failure) {
+    if (!detail::goes_on(run, left)) return end(left);
+    SuccessTeller<Run> success(run);
+    PLANB_DETAIL_TRY {
+      const Attempt& attempt = run.attempt();
+      const CurrentMetadata::Scope scope(run.metadata());
+      typename Body::Room room;
+      if (body.prepare(attempt.step_index, room, attempt, failure.returned)) {
+        const RoomGuard guard(room);
+        if constexpr (is_checked<R, decltype(body.fn)>) {
+          R result = body.invoke(room, attempt);
+          if (detail::check<R>(result, body.fn, failure)) {
+            return Out::success(run, [&]() -> R { return std::forward<R>(result); });
           }
         } else {
-          failure.build_returned();
+          return Out::success(run, [&]() -> R { return body.invoke(room, attempt); });
         }
+      } else {
+        failure.build_returned();
       }
-      PLANB_DETAIL_CATCH(failure.build, success.disarm(); run.abandon())
-      success.disarm();
     }
-    failure.tell(run);
+    PLANB_DETAIL_CATCH(failure.build, success.disarm(); detail::abandon(run))
+    success.disarm();
   }
-  return Out::failure(run);
 }
 
-// Tells it of a success where it wants to hear of one, when the attempt's scope is left with its value.
+// Engines are made out of line: what they take would slow down the runs that need none.
+//
+// `left` is what the run's last attempt left that it is to be told of, or null.
+template <class Out, class Body>
+PLANB_NOINLINE typename Out::type drive(Engine& run, Body& body, FailureRoom* left = nullptr) {
+  return detail::make_attempts<Out>(run, body, left, [&](FailureRoom*) -> typename Out::type { return Out::failure(run); });
+}
+
+template <class Out, class Body>
+PLANB_NOINLINE typename Out::type drive_engine(const PlanView& plan, Body& body, const RunOptions& options) {
+  Engine run(plan, options);
+  return detail::drive<Out>(run, body);
+}
+
+// From the failure of an attempt on that a gate has let pass.
+template <class Out, class Body>
+PLANB_NOINLINE typename Out::type drive_on(const PlanView& plan, Body& body, FailureRoom& first, FirstAttemptMade made) {
+  Engine run(plan, no_options(), made);
+  return detail::drive<Out>(run, body, &first);
+}
+
+// From the failure of the first attempt on, without an engine as far as that goes.
+template <class Out, class Body>
+PLANB_NOINLINE typename Out::type drive_quietly(const PlanView& plan, Body& body, FailureRoom& first) {
+  QuietRun run(plan);
+  return detail::make_attempts<Out>(run, body, &first, [&](FailureRoom* left) -> typename Out::type {
+    Engine engine(std::move(run), no_options());
+    if (!run.told()) return detail::drive<Out>(engine, body, left);
+    left->failure.~Failure();
+    return detail::drive<Out>(engine, body);
+  });
+}
+
+// Tells the gate of a success where it wants to hear of one, when the attempt's scope is left with its value.
 class PassTeller {
  public:
-  explicit PassTeller(const Pass& pass) noexcept : pass_(pass) {}
+  explicit PassTeller(FirstAttemptMade made) noexcept : made_(made) {}
   PassTeller(const PassTeller&) = delete;
   PassTeller& operator=(const PassTeller&) = delete;
   ~PassTeller() noexcept(false) {
-    if (armed_ && pass_.gate->pass() != pass_.ticket) tell();
+    if (armed_ && made_.gate->pass() != made_.ticket) tell();
   }
 
   void disarm() noexcept { armed_ = false; }
 
  private:
   PLANB_COLD void tell() {
-    Permit permit(*pass_.gate, pass_.ticket);
+    Permit permit(*made_.gate, made_.ticket);
 #if PLANB_HAS_EXCEPTIONS
     try {
       permit.succeeded(SteadyClock::instance().now());
     } catch (...) {  // the answer is there, and a gate cannot take it back; but a defect leaves, as does an unwind
-      if (std::current_exception() == nullptr || Cause::current().kind() == CauseKind::defect) throw;
+      if (detail::unwinding() || Cause::current().kind() == CauseKind::defect) throw;
     }
 #else
     permit.succeeded(SteadyClock::instance().now());
 #endif
   }
 
-  const Pass pass_;
+  const FirstAttemptMade made_;
   bool armed_ = true;
 };
 
-struct NothingToTell {
-  explicit NothingToTell(FirstAttemptMade) noexcept {}
+struct NobodyToTell {
+  explicit NobodyToTell(FirstAttemptMade) noexcept {}
   void disarm() noexcept {}
 };
 
-// What follows the first attempt of a plain run that failed.
-template <class Out, class Body, class Entry>
-PLANB_NOINLINE typename Out::type drive_on(PlanView plan, FailureRoom& first, Body& body, Entry entry) {
-  Engine run(plan, no_options(), entry);
-  first.tell(run);
-  return detail::drive<Out>(run, body);
-}
-
-// A run without options whose first step has nothing to ask, or a gate that lets it pass: the engine is made when the
-// first attempt has failed. `view()` gives the plan; `entry` is FirstAttemptMade, or the gate's Pass.
-template <class Out, class Body, class View, class Entry>
-typename Out::type drive_plain(const Attempt& attempt, Body& body, View&& view, Entry entry) {
+// A run without options whose first step has nothing to ask, or a gate that let it pass: the engine is made when the
+// first attempt has failed.
+template <class Out, class Teller, class Body>
+typename Out::type drive_plain(const Attempt& attempt, Body& body, const PlanView& plan, FirstAttemptMade made = {}) {
   using R = typename Body::Result;
   FailureRoom failure;
   {
-    std::conditional_t<std::is_same_v<Entry, Pass>, PassTeller, NothingToTell> success(entry);
+    Teller success(made);
     PLANB_DETAIL_TRY {
       const CurrentMetadata::Scope scope({1, 0});
       typename Body::Room room;
@@ -406,7 +454,7 @@ typename Out::type drive_plain(const Attempt& attempt, Body& body, View&& view, 
         const RoomGuard guard(room);
         if constexpr (is_checked<R, decltype(body.fn)>) {
           R result = body.invoke(room, attempt);
-          if (detail::check(std::forward<R>(result), body.fn, failure)) return std::forward<R>(result);
+          if (detail::check<R>(result, body.fn, failure)) return std::forward<R>(result);
         } else {
           return body.invoke(room, attempt);
         }
@@ -417,7 +465,11 @@ typename Out::type drive_plain(const Attempt& attempt, Body& body, View&& view, 
     PLANB_DETAIL_CATCH(failure.build, success.disarm())
     success.disarm();
   }
-  return detail::drive_on<Out>(view(), failure, body, entry);
+  if constexpr (std::is_same_v<Teller, NobodyToTell>) {
+    return detail::drive_quietly<Out>(plan, body, failure);
+  } else {
+    return detail::drive_on<Out>(plan, body, failure, made);
+  }
 }
 
 }  // namespace planb::inline PLANB_ABI::detail

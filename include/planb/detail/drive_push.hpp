@@ -85,7 +85,7 @@ typename Out::type drive_push(Engine& run, Body& body) {
           } else {
             R result = body.invoke(room, attempt);
             if (body.stream.end() == End::consumer ||
-                (failure.accepts(std::forward<R>(result), body.fn) && detail::settles_well(body.stream))) {
+                (failure.accepts<R>(result, body.fn) && detail::settles_well(body.stream))) {
               return std::forward<R>(result);
             }
           }

@@ -5,8 +5,9 @@
 #include <planb/attempt.hpp>
 #include <planb/cause.hpp>
 #include <planb/clock.hpp>
+#include <planb/detail/catch.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/detail/inline_vector.hpp>
+#include <planb/detail/course.hpp>
 #include <planb/detail/misuse.hpp>
 #include <planb/detail/options_view.hpp>
 #include <planb/detail/step_policy.hpp>
@@ -39,46 +40,22 @@ enum class RunPhase : unsigned char {
 
 namespace detail {
 
-// What a run remembers of a step that it came to.
-struct StepRecord {
-  explicit StepRecord(int step) noexcept : index(step) {}
-
-  int index;
-  int attempts = 0;
-  bool failed = false;
-  bool alert = false;
-  bool skipped = false;
-  bool refused = false;  // by the gate: opens_at is known
-  SkipReason skip_reason = SkipReason::declined;
-  LeaveReason left = LeaveReason::none;
-  Cause cause;         // the last failure
-  TimePoint opens_at;  // of a gate, as learnt at refused_at
-  TimePoint refused_at;
-
-  void refuse(TimePoint opens, TimePoint now) noexcept {
-    refused = true;
-    opens_at = opens;
-    refused_at = now;
-  }
-};
-
-struct FirstAttemptMade {};
-
-// A gate that let the attempt pass without asking, and the ticket that it gave.
-struct Pass {
-  Gate* gate;
-  std::uint64_t ticket;
+// How a first attempt came to be made before there was an engine: nothing had to be asked, or only a gate, which let it
+// pass without being asked and gave this ticket.
+struct FirstAttemptMade {
+  Gate* gate = nullptr;
+  std::uint64_t ticket = 0;
 };
 
 // The plan and the options are borrowed. One thread at a time.
-class Engine {
+class Engine : public Course {
  public:
   template <class Options>
   Engine(const PlanView& plan, const Options& options, PartialStream partial = PartialStream::allow)
-      : plan_(plan),
+      : Course(plan),
         options_(options),
         quiet_(!options.on_event && !options.budget && !options.stop.stop_possible() &&
-               options.entry == StepEntry::immediate),
+               options.entry == StepEntry::immediate && partial == PartialStream::allow),
         partial_(partial) {
     if (options_.budget) {
       const TimePoint start = clock().now();
@@ -86,28 +63,38 @@ class Engine {
     }
   }
 
-  // A run whose first attempt was made without asking, where there was nothing to ask: no options, a plain first step.
-  Engine(const PlanView& plan, const RunOptions& options, FirstAttemptMade)
-      : plan_(plan), options_(options), quiet_(true) {
+  // A run without options whose first attempt was made without an engine, and is to be told of.
+  Engine(const PlanView& plan, const RunOptions& none, FirstAttemptMade made)
+      : Course(plan), options_(none), quiet_(true) {
+    if (made.gate != nullptr) permit_.emplace(*made.gate, made.ticket);
     begin_quietly();
   }
 
-  // The same behind a gate that let it pass.
-  Engine(const PlanView& plan, const RunOptions& options, Pass pass) : Engine(plan, options, FirstAttemptMade{}) {
-    permit_.emplace(*pass.gate, pass.ticket);
+  // A run without options that comes to more than QuietRun is for. Its last attempt is to be told of, unless told().
+  Engine(QuietRun&& run, const RunOptions& none) : Course(std::move(run)), options_(none), quiet_(true) {
+    if (!run.told()) {
+      state_ = State::attempting;
+    } else if (rule_error_) {
+      finish(end_by_rule());
+    } else {
+      Now now(*this);
+      const LeaveReason reason = record_->left;
+      follow(reason == LeaveReason::none ? Move{.kind = NextMove::retry} : leave(reason), now);
+    }
   }
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   // An attempt that nobody ended was abandoned.
-  ~Engine() noexcept(false) { abandon(); }
+  ~Engine() noexcept(false) {
+    if (running()) abandon();
+  }
 
   [[nodiscard]] RunPhase next();
 
   // The attempt succeeded.
   void succeed() {
-    if (state_ != State::attempting) misuse_outside("succeed()");
     close_attempt();
     finish(RunEnd::succeeded);
     if (permit_ || options_.on_event) tell_success();
@@ -133,27 +120,24 @@ class Engine {
   [[nodiscard]] bool resume() { return !watched_ || watch(true); }
   [[nodiscard]] static Cause cut_short() noexcept { return Cause::timed_out(); }  // where it was a stop, fail() knows
 
-  // `call` was made where no attempt is running.
+  // Whether there is an attempt that succeed() and fail() are about, which they do not ask.
+  [[nodiscard]] bool attempting() const noexcept { return state_ == State::attempting; }
+  // Whether there is one that attempt() is about: also while its factory or the handler of its start is called.
+  [[nodiscard]] bool running() const noexcept { return state_ == State::attempting || state_ == State::starting; }
+  // `call` was made where there is none.
   [[noreturn]] void misuse_outside(const char* call) const;
 
   [[nodiscard]] TimePoint due() const noexcept { return due_; }
-  [[nodiscard]] bool attempting() const noexcept { return state_ == State::attempting; }
   // Around a factory of an attempt that is driven by hand: what it does to the run is refused.
   void begin_factory() noexcept { state_ = State::starting; }
   void end_factory() noexcept { state_ = State::attempting; }
   [[nodiscard]] int step() const noexcept { return step_; }
-  // Of the last attempt.
-  [[nodiscard]] Metadata metadata() const noexcept { return {attempt_, attempt_step_}; }
-  [[nodiscard]] Attempt attempt() {
-    if (state_ != State::attempting && state_ != State::starting) misuse_outside("attempt()");
-    return {attempt_, record_->attempts, step_, plan_.steps[step_].name, &site_};
-  }
   [[nodiscard]] RunEnd end() const noexcept { return state_ == State::over ? end_ : RunEnd::running; }
   [[nodiscard]] const OptionsView& options() const noexcept { return options_; }
   [[nodiscard]] Clock& clock() const { return options_.clock != nullptr ? *options_.clock : SteadyClock::instance(); }
 
   // The last failure, or null.
-  [[nodiscard]] Cause* last_cause() noexcept { return failed_at_ < 0 ? nullptr : &records_[index(failed_at_)].cause; }
+  [[nodiscard]] Cause* last_cause() noexcept { return previous(); }
   // What a rule of the plan threw where that ended the run, or null.
   [[nodiscard]] Cause* rule_error() noexcept { return rule_error_ ? &*rule_error_ : nullptr; }
   // The last error of type E that an attempt returned, moved out: nobody is to read the run any more.
@@ -179,8 +163,6 @@ class Engine {
   // In `deciding` and `starting` the run is being driven already, and a handler or a rule that drives it is refused.
   enum class State : unsigned char { entering, waiting, ready, starting, attempting, deciding, over };
 
-  static constexpr std::size_t index(int i) noexcept { return static_cast<std::size_t>(i); }
-
   // Reads the clock once, and only if something asks.
   class Now {
    public:
@@ -197,7 +179,6 @@ class Engine {
 
   [[noreturn]] static void misuse_from_within(const char* call);
 
-  [[nodiscard]] const StepPolicy& policy() const noexcept { return plan_.steps[step_]; }
   // For an event, which is told also where there is no memory for a long name: then, as much of it as needs none.
   [[nodiscard]] std::string step_name() const noexcept {
     const std::string_view name = policy().name;
@@ -222,19 +203,11 @@ class Engine {
 
   // An attempt with nothing to ask and nothing to tell.
   void begin_quietly() {
-    if (record_ == nullptr) record_ = &records_.emplace_back(step_);
-    count_attempt();
+    begin_attempt();
     site_.clock = nullptr;
     set_deadline(no_deadline);
     watched_ = false;
-    site_.previous = last_cause();
     state_ = State::attempting;
-  }
-
-  void count_attempt() noexcept {
-    if (attempt_ != unlimited) ++attempt_;
-    attempt_step_ = step_;
-    if (record_->attempts != unlimited) ++record_->attempts;
   }
 
   void finish(RunEnd end) noexcept {
@@ -250,8 +223,8 @@ class Engine {
   }
 
   void go_to_next_step() noexcept {
-    ++step_;
-    record_ = nullptr;
+    step_on();
+    schedule_.reset();
     state_ = State::entering;
   }
 
@@ -279,10 +252,13 @@ class Engine {
   [[nodiscard]] bool watch(bool source_has_the_floor);
 
   [[nodiscard]] std::optional<Duration> ask_schedule(const Cause& cause, Now& now);
-  [[nodiscard]] NextMove decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now);
-  [[nodiscard]] NextMove leave(LeaveReason reason) noexcept;
-  [[nodiscard]] RunEnd end_by_rule(Cause&& error) noexcept;
+  [[nodiscard]] Move decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now);
+  [[nodiscard]] Move obey(Action action) noexcept;
+  [[nodiscard]] LeaveReason objection(Now& now);
+  [[nodiscard]] Move leave(LeaveReason reason) noexcept;
+  void follow(const Move& move, Now& now);
 
+  void look_at_time(Cause& cause, Now& now) const;
   void enter();
   [[nodiscard]] bool try_enter(Now& now);
   void skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at = std::nullopt);
@@ -294,13 +270,9 @@ class Engine {
     site_.own_stop.reset();
 #endif
   }
-  void remember(Cause&& cause) noexcept {
-    record_->cause = std::move(cause);
-    record_->failed = true;
-    failed_at_ = static_cast<int>(records_.size()) - 1;
-  }
   void tell_success();
-  void tell_failure(const NextMove& move, Verdict verdict, Now& now);
+  void tell_permit(Now& now);
+  void tell_failure(Move move, Verdict verdict, Now& now);
 
   template <class E>
   [[nodiscard]] bool wanted() const noexcept {
@@ -308,7 +280,6 @@ class Engine {
   }
   void notify(const Event& event);
 
-  PlanView plan_;
   const OptionsView options_;
   const bool quiet_;  // no handler, budget, stop token or scheduled entry: nobody has to be asked or told
   State state_ = State::entering;
@@ -318,22 +289,13 @@ class Engine {
   bool lacked_time_ = false;     // the last decision was for lack of time
   const PartialStream partial_ = PartialStream::allow;
   bool watched_ = false;  // a stop, the budget or a timeout may end the attempt between two elements
-  int step_ = 0;
-  int attempt_ = 0;
-  int attempt_step_ = 0;
-  int failed_at_ = -1;  // the record of the last failure
   TimePoint due_;
   TimePoint started_;
   TimePoint budget_end_;
   TimePoint attempt_end_;           // of the running attempt, whatever its timeout: the end of its share of the budget
-  StepRecord* record_ = nullptr;    // of the step that is being tried
   const Cause* telling_ = nullptr;  // where the cause of *record_ is while handlers are told of it
   std::optional<Permit> permit_;
-  std::optional<Cause> rule_error_;
-  ScheduleRun schedule_;  // of the step at step_
-  bool schedule_started_ = false;
-  AttemptSite site_;
-  InlineVector<StepRecord, 4> records_;
+  std::optional<ScheduleRun> schedule_;  // of the step at step_
 };
 
 inline RunPhase Engine::next() {
@@ -344,8 +306,7 @@ inline RunPhase Engine::next() {
       case State::deciding: misuse_from_within("next()");
       case State::over: return RunPhase::over;
       case State::entering:
-        if (quiet_ && step_ != plan_.size && policy().enter_when == nullptr && !guarded_) {
-          schedule_started_ = lacked_time_ = false;
+        if (quiet_ && step_ != plan_.size && policy().plain && !guarded_) {
           state_ = State::ready;
         } else {
           enter();
@@ -363,7 +324,7 @@ inline RunPhase Engine::next() {
         break;
       }
       case State::ready:
-        if (quiet_ && policy().plain()) {
+        if (quiet_ && policy().plain) {
           begin_quietly();
           return RunPhase::attempt;
         }
@@ -373,37 +334,28 @@ inline RunPhase Engine::next() {
   }
 }
 
-// From the step at step_ on, the first that may be entered.
 inline void Engine::enter() {
+  state_ = State::deciding;
+  Now now(*this);
+  if (stopped()) return finish(RunEnd::interrupted);
+  if (step_ == plan_.size) return finish_without_steps();
+  if (out_of_budget(now)) return finish(RunEnd::deadline);
 #if PLANB_HAS_EXCEPTIONS
   try {
-#endif
-    state_ = State::deciding;
-    while (state_ == State::deciding) {
-      Now now(*this);
-      if (stopped()) {
-        finish(RunEnd::interrupted);
-      } else if (step_ == plan_.size) {
-        finish_without_steps();
-      } else if (out_of_budget(now)) {
-        finish(RunEnd::deadline);
-      } else {
-        schedule_started_ = false;
-        if (!try_enter(now)) ++step_;
-      }
-    }
-#if PLANB_HAS_EXCEPTIONS
+    if (!try_enter(now)) go_to_next_step();
   } catch (...) {
-    if (std::current_exception() == nullptr) throw;
+    if (detail::unwinding()) throw;
     finish(end_by_rule(Cause::current()));
   }
+#else
+  if (!try_enter(now)) go_to_next_step();
 #endif
 }
 
 // False: the step is passed over. Otherwise the state is what follows: ready, waiting or over.
 inline bool Engine::try_enter(Now& now) {
   const StepPolicy& step = policy();
-  const Cause* const previous = last_cause();
+  const Cause* const previous = Course::previous();
   if (guarded_ && step.enter_when == nullptr) return skip(SkipReason::declined, now), false;
   if (step.enter_when != nullptr && (previous == nullptr || !(*step.enter_when)(*previous))) {
     return skip(SkipReason::declined, now), false;
@@ -438,7 +390,7 @@ inline bool Engine::try_enter(Now& now) {
 
 inline void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at) {
   lacked_time_ = reason == SkipReason::out_of_time;
-  StepRecord& record = records_.emplace_back(step_);
+  StepRecord& record = add_record();
   record.skipped = true;
   record.skip_reason = reason;
   if (opens_at) record.refuse(*opens_at, now());
@@ -494,15 +446,14 @@ inline bool Engine::start() {
   try {
     if (!admit(now)) return false;
   } catch (...) {
-    if (std::current_exception() == nullptr) throw;
+    if (detail::unwinding()) throw;
     return finish(end_by_rule(Cause::current())), false;
   }
 #else
   if (!admit(now)) return false;
 #endif
   guarded_ = guard_accepted_ = false;
-  if (record_ == nullptr) record_ = &records_.emplace_back(step_);
-  count_attempt();
+  begin_attempt();
   const StepPolicy& step = policy();
   site_.clock = nullptr;
 #if PLANB_HAS_STOP_TOKEN
@@ -521,11 +472,10 @@ inline bool Engine::start() {
   set_deadline(due);
   watched_ = site_.clock != nullptr || options_.stop.stop_possible();
   site_.stop = &options_.stop;
-  site_.previous = last_cause();
   if (options_.on_event) started_ = now();
   if (wanted<AttemptStart>()) {
     state_ = State::starting;
-    notify(Event(AttemptStart{attempt_, record_->attempts, step_, step_name(), now()}));
+    notify(Event(AttemptStart{here_.attempt, here_.step_attempt, step_, step_name(), now()}));
     state_ = State::attempting;
     if (stopped()) return fail(Cause()), false;
   }
@@ -544,7 +494,7 @@ inline void Engine::tell_success() {
   } catch (const Defect&) {
     defect = std::current_exception();
   } catch (...) {
-    if (std::current_exception() == nullptr) {
+    if (detail::unwinding()) {
       permit_.reset();
       tell_success();
       throw;
@@ -555,7 +505,7 @@ inline void Engine::tell_success() {
 #endif
   permit_.reset();
   if (wanted<AttemptSuccess>()) {
-    notify(Event(AttemptSuccess{attempt_, record_->attempts, step_, step_name(), now(),
+    notify(Event(AttemptSuccess{here_.attempt, here_.step_attempt, step_, step_name(), now(),
                                 between(started_, now())}));
   }
 #if PLANB_HAS_EXCEPTIONS
@@ -563,56 +513,63 @@ inline void Engine::tell_success() {
 #endif
 }
 
-inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
-  if (state_ != State::attempting) misuse_outside("fail()");
-  Now now(*this);
-  if (cause.kind() != CauseKind::defect && !(quiet_ && site_.clock == nullptr)) {
-    if (stopped()) {
-      CauseAccess::set_kind(cause, CauseKind::interrupted);
-    } else if (cause.kind() == CauseKind::error && time_was_up(now)) {
-      CauseAccess::set_kind(cause, CauseKind::timeout);
-    }
+// A failure after a stop was requested, or after its time, is that.
+inline void Engine::look_at_time(Cause& cause, Now& now) const {
+  if (cause.kind() == CauseKind::defect) return;
+  if (stopped()) {
+    CauseAccess::set_kind(cause, CauseKind::interrupted);
+  } else if (cause.kind() == CauseKind::error && time_was_up(now)) {
+    CauseAccess::set_kind(cause, CauseKind::timeout);
   }
+}
+
+inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
+  Now now(*this);
+  if (!quiet_ || site_.clock != nullptr) look_at_time(cause, now);
   close_attempt();
-  CauseAccess::name(cause, plan_.named.first, plan_.named.count);
   remember(std::move(cause));
-  const Cause& last = record_->cause;
   Verdict verdict;
-  NextMove move;
+  Move move;
 #if PLANB_HAS_EXCEPTIONS
   try {
 #endif
-    if (permit_) {
-      Permit permit = std::move(*permit_);
-      permit_.reset();
-      if (last.kind() != CauseKind::defect && last.kind() != CauseKind::interrupted) permit.failed(last, now());
-    }
+    if (permit_) tell_permit(now);
     move = decide(verdict, accepted, now);
 #if PLANB_HAS_EXCEPTIONS
   } catch (...) {
-    if (std::current_exception() == nullptr) {
-      tell_failure({.kind = NextMove::end, .run_end = RunEnd::interrupted}, verdict, now);
+    if (detail::unwinding()) {
+      tell_failure({.run_end = RunEnd::interrupted}, verdict, now);
       finish(RunEnd::interrupted);
       throw;
     }
-    move = {.kind = NextMove::end, .run_end = end_by_rule(Cause::current())};
+    move = {.run_end = end_by_rule(Cause::current())};
   }
 #endif
   if (record_->left == LeaveReason::none) record_->left = move.reason;
-  record_->alert = record_->alert || verdict.alert;
+  if (verdict.alert) record_->alert = true;
   if (!quiet_) tell_failure(move, verdict, now);
+  follow(move, now);
+}
+
+inline void Engine::follow(const Move& move, Now& now) {
   switch (move.kind) {
     case NextMove::retry:
-      if (move.delay > Duration::zero()) {
-        due_ = add(now(), move.delay);
+      state_ = State::ready;
+      if (delay_ > Duration::zero()) {
+        due_ = add(now(), delay_);
         state_ = State::waiting;
-      } else {
-        state_ = State::ready;
       }
       break;
     case NextMove::next_step: go_to_next_step(); break;
     case NextMove::end: finish_after(move.run_end); break;
   }
+}
+
+inline void Engine::tell_permit(Now& now) {
+  Permit permit = std::move(*permit_);
+  permit_.reset();
+  const Cause& cause = record_->cause;
+  if (cause.kind() != CauseKind::defect && cause.kind() != CauseKind::interrupted) permit.failed(cause, now());
 }
 
 inline void Engine::fail_by_rule(Cause&& error) {
@@ -622,19 +579,19 @@ inline void Engine::fail_by_rule(Cause&& error) {
   Now now(*this);
   remember(Cause(error));
   const RunEnd end = end_by_rule(std::move(error));
-  tell_failure({.kind = NextMove::end, .run_end = end}, {}, now);
+  tell_failure({.run_end = end}, {}, now);
   finish_after(end);
 }
 
 inline void Engine::abandon() {
-  if (state_ != State::attempting && state_ != State::starting) return;
+  if (!running()) return;
   close_attempt();
   permit_.reset();
   Now now(*this);
   Cause cause;
   CauseAccess::set_kind(cause, CauseKind::interrupted);
   remember(std::move(cause));
-  tell_failure({.kind = NextMove::end, .run_end = RunEnd::interrupted}, {}, now);
+  tell_failure({.run_end = RunEnd::interrupted}, {}, now);
   finish(RunEnd::interrupted);
 }
 
@@ -660,96 +617,84 @@ inline bool Engine::watch(bool source_has_the_floor) {
 }
 
 // The order of the questions is the contract's: the first that answers wins.
-PLANB_INLINE NextMove Engine::decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now) {
+inline Move Engine::decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now) {
   const Cause& cause = record_->cause;
-  const StepPolicy& step = policy();
-  const auto end = [](RunEnd run_end) { return NextMove{.kind = NextMove::end, .run_end = run_end}; };
-
-  if (cause.kind() == CauseKind::defect) return end(RunEnd::defect);
-  if (cause.kind() == CauseKind::interrupted) return end(RunEnd::interrupted);
-  if (out_of_budget(now)) return end(RunEnd::deadline);
+  if (cause.kind() == CauseKind::defect) return {.run_end = RunEnd::defect};
+  if (cause.kind() == CauseKind::interrupted) return {.run_end = RunEnd::interrupted};
+  if (out_of_budget(now)) return {.run_end = RunEnd::deadline};
   if (accepted) {
     verdict = *accepted;
-  } else if (step.classify != nullptr) {
-    verdict = (*step.classify)(cause);
+  } else if (policy().classify != nullptr) {
+    verdict = (*policy().classify)(cause);
   }
   if (partial_ == PartialStream::prevent_retry && delivered() != 0 && verdict.action != Action::abort) {
-    return {.kind = NextMove::end, .run_end = RunEnd::exhausted, .reason = LeaveReason::partial_output};
+    return {.reason = LeaveReason::partial_output};
   }
-  switch (verdict.action) {
-    case Action::retry: break;
-    case Action::next_step: return leave(LeaveReason::classified);
-    case Action::next_guarded:
-      guarded_ = true;
-      for (int i = step_ + 1; i < plan_.size; ++i) {
-        if (plan_.steps[i].enter_when != nullptr) return leave(LeaveReason::classified);
-      }
-      return end(RunEnd::aborted);
-    case Action::abort: return end(RunEnd::aborted);
-  }
-  if (step.retry_while != nullptr && !(*step.retry_while)(cause)) return leave(LeaveReason::not_retryable);
-  if (step.max_attempts != unlimited && record_->attempts >= step.max_attempts) {
-    return leave(LeaveReason::attempts_spent);
-  }
-  Duration wait{};
-  if (step.schedule != nullptr) {
-    const std::optional<Duration> delay = ask_schedule(cause, now);
-    if (!delay) return leave(LeaveReason::schedule_ended);
-    wait = *delay;
-  }
-  constexpr Duration longest_hint = std::chrono::minutes(1);
-  if (const std::optional<Duration> hint = cause.retry_after(); hint && *hint > wait) {
-    wait = *hint;
-    if (!step.max_wait && wait > longest_hint) return leave(LeaveReason::wait_too_long);
-  }
-  if (step.max_wait && wait > *step.max_wait) return leave(LeaveReason::wait_too_long);
-  if (options_.budget && wait >= time_left(now)) return leave(LeaveReason::out_of_time);
-  if (step.gate != nullptr) {
-    const TimePoint opens_at = step.gate->opens_at(now());
-    if (opens_at > add(now(), wait)) {
-      record_->refuse(opens_at, now());
-      return leave(LeaveReason::gate_closed);
-    }
-  }
-  return NextMove{.kind = NextMove::retry, .delay = wait};
+  if (verdict.action != Action::retry) return obey(verdict.action);
+  const LeaveReason reason = objection(now);
+  return reason == LeaveReason::none ? Move{.kind = NextMove::retry} : leave(reason);
 }
 
-inline NextMove Engine::leave(LeaveReason reason) noexcept {
-  lacked_time_ = reason == LeaveReason::out_of_time;
-  NextMove move{.kind = NextMove::next_step, .reason = reason};
-  const bool last = step_ + 1 == plan_.size;
-  if (last || fallback_prevented()) {
-    move.kind = NextMove::end;
-    move.run_end = lacked_time_ ? RunEnd::deadline : RunEnd::exhausted;
-    if (!last && !lacked_time_) {  // the report has both
-      record_->left = reason;
-      move.reason = LeaveReason::partial_output;
+// What a classifier asks for, other than a retry.
+inline Move Engine::obey(Action action) noexcept {
+  if (action == Action::abort) return {.run_end = RunEnd::aborted};
+  if (action == Action::next_guarded) {
+    guarded_ = true;
+    const StepPolicy* const end = plan_.steps + plan_.size;
+    if (std::none_of(policy_ + 1, end, [](const StepPolicy& step) { return step.enter_when != nullptr; })) {
+      return {.run_end = RunEnd::aborted};
     }
   }
-  return move;
+  return leave(LeaveReason::classified);
+}
+
+// Why there is no retry; where there is one, delay_ is set.
+inline LeaveReason Engine::objection(Now& now) {
+  const Cause& cause = record_->cause;
+  const StepPolicy& step = policy();
+  if (const LeaveReason reason = spent(cause); reason != LeaveReason::none) return reason;
+  delay_ = Duration();
+  if (step.schedule != nullptr) {
+    const std::optional<Duration> wait = ask_schedule(cause, now);
+    if (!wait) return LeaveReason::schedule_ended;
+    delay_ = *wait;
+  }
+  if (const LeaveReason reason = heed_hint(cause, delay_); reason != LeaveReason::none) return reason;
+  if (options_.budget && delay_ >= time_left(now)) return LeaveReason::out_of_time;
+  if (step.gate != nullptr) {
+    const TimePoint opens_at = step.gate->opens_at(now());
+    if (opens_at > add(now(), delay_)) {
+      record_->refuse(opens_at, now());
+      return LeaveReason::gate_closed;
+    }
+  }
+  return LeaveReason::none;
+}
+
+inline Move Engine::leave(LeaveReason reason) noexcept {
+  lacked_time_ = reason == LeaveReason::out_of_time;
+  const bool last = at_last_step();
+  if (!last && !fallback_prevented()) return {.kind = NextMove::next_step, .reason = reason};
+  if (lacked_time_) return {.run_end = RunEnd::deadline, .reason = reason};
+  if (last) return {.reason = reason};
+  record_->left = reason;  // the report has both
+  return {.reason = LeaveReason::partial_output};
 }
 
 inline std::optional<Duration> Engine::ask_schedule(const Cause& cause, Now& now) {
-  if (!schedule_started_) {
+  if (!schedule_) {
     std::optional<std::uint64_t> seed = options_.seed;
     if (seed) *seed += static_cast<std::uint64_t>(step_) * 0x9e3779b97f4a7c15U;  // each step draws its own sequence
-    schedule_ = ScheduleRun(*policy().schedule, seed);
-    schedule_started_ = true;
+    schedule_.emplace(*policy().schedule, seed);
   }
-  return schedule_.next(now(), cause);
+  return schedule_->next(now(), cause);
 }
 
-// A rule of the plan threw.
-inline RunEnd Engine::end_by_rule(Cause&& error) noexcept {
-  CauseAccess::name(error, plan_.named.first, plan_.named.count);
-  rule_error_.emplace(std::move(error));
-  return rule_error_->kind() == CauseKind::defect ? RunEnd::defect : RunEnd::aborted;
-}
-
-inline void Engine::tell_failure(const NextMove& move, Verdict verdict, Now& now) {
+inline void Engine::tell_failure(Move move, Verdict verdict, Now& now) {
   if (!wanted<AttemptFailure>()) return;
-  Event event(AttemptFailure{attempt_, record_->attempts, step_, step_name(), now(),
-                             between(started_, now()), std::move(record_->cause), verdict, move});
+  const NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
+  Event event(AttemptFailure{here_.attempt, here_.step_attempt, step_, step_name(), now(),
+                             between(started_, now()), std::move(record_->cause), verdict, next});
   telling_ = &event.get_if<AttemptFailure>()->cause;
   struct Back {  // also where a handler's thread is unwound
     Engine& engine;
@@ -784,10 +729,10 @@ inline void Engine::notify(const Event& event) {
 PLANB_COLD inline RunReport Engine::report() const {
   RunReport report;
   report.end = end();
-  report.attempts = attempt_;
+  report.attempts = here_.attempt;
   report.delivered = delivered();
   if (report.end == RunEnd::succeeded) report.answered_step = step_;
-  if (failed_at_ >= 0) report.last_failed = failed_at_;
+  if (failed_ != nullptr) report.last_failed = static_cast<int>(failed_ - records_.data());
   report.rule_error = rule_error_;
   report.steps.reserve(records_.size());
   for (const StepRecord& record : records_) {

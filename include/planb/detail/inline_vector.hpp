@@ -37,15 +37,14 @@ class InlineVector {
     }
     return *this;
   }
-  ~InlineVector() { release(); }
+  ~InlineVector() {
+    std::destroy_n(data_, size_);
+    deallocate();
+  }
 
   template <class... Args>
-  T& emplace_back(Args&&... args) {
-    if (size_ == capacity_) {
-      T element(std::forward<Args>(args)...);  // first: the arguments may lie in what is about to move
-      reserve(2 * capacity_);
-      return append(std::move(element));
-    }
+  PLANB_INLINE T& emplace_back(Args&&... args) {
+    if (size_ == capacity_) return grow(std::forward<Args>(args)...);
     return append(std::forward<Args>(args)...);
   }
 
@@ -76,7 +75,14 @@ class InlineVector {
 
  private:
   template <class... Args>
-  T& append(Args&&... args) {
+  PLANB_COLD T& grow(Args&&... args) {
+    T element(std::forward<Args>(args)...);  // first: the arguments may lie in what is about to move
+    reserve(2 * capacity_);
+    return append(std::move(element));
+  }
+
+  template <class... Args>
+  PLANB_INLINE T& append(Args&&... args) {
     T* const element = ::new (static_cast<void*>(data_ + size_)) T(std::forward<Args>(args)...);
     ++size_;
     return *element;

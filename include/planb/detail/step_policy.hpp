@@ -30,10 +30,10 @@ struct StepPolicy {
   std::optional<Duration> timeout;
   Duration reserved_after{};  // for the steps behind this one
   Gate* gate = nullptr;
-
-  // Nothing has to be asked before its first attempt, and nothing told during it.
-  [[nodiscard]] bool plain() const noexcept { return gate == nullptr && plain_but_for_gate(); }
-  [[nodiscard]] bool plain_but_for_gate() const noexcept { return enter_when == nullptr && !timeout; }
+  bool plain_but_for_gate = true;  // nothing else has to be asked before its first attempt, and nothing told during it
+  bool plain = true;               // nor a gate
+  bool simple = true;              // and of a failure only its attempts and retry_while make something
+  bool plain_next = false;         // there is a step behind it, and that is plain
 };
 
 // What the engine reads: the steps, and the error types that the plan names.
@@ -43,9 +43,10 @@ struct PlanView {
   NamedErrors named;
 };
 
-// The rules that Step and RetryPolicy share. `rules` must outlive the policy.
+// The rules that Step and RetryPolicy share, and Step's enter_when. All must outlive the policy.
 template <class Rules>
-[[nodiscard]] StepPolicy make_policy(const Rules& rules, std::string_view name) {
+[[nodiscard]] StepPolicy make_policy(const Rules& rules, std::string_view name,
+                                     const ErrorPredicate* enter_when = nullptr) {
   StepPolicy policy;
   policy.name = name;
   policy.max_attempts = rules.attempts ? *rules.attempts : rules.schedule ? unlimited : 1;
@@ -55,6 +56,10 @@ template <class Rules>
   policy.max_wait = rules.max_wait;
   policy.timeout = rules.timeout;
   policy.gate = rules.gate.get();
+  policy.enter_when = enter_when;
+  policy.plain_but_for_gate = enter_when == nullptr && !policy.timeout;
+  policy.plain = policy.plain_but_for_gate && policy.gate == nullptr;
+  policy.simple = policy.plain && policy.schedule == nullptr && policy.classify == nullptr;
   return policy;
 }
 
