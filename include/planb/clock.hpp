@@ -52,7 +52,7 @@ class PLANB_VISIBLE Clock {
 
  private:
   // Without an override, the call comes on SteadyClock's timer thread after the real time from now() to `due`.
-  virtual Timer make_timer(TimePoint due, detail::Function<void()> fn);
+  inline virtual Timer make_timer(TimePoint due, detail::Function<void()> fn);
 };
 
 // The default clock: std::chrono::steady_clock, so a change of the wall clock changes nothing.
@@ -73,7 +73,7 @@ class PLANB_VISIBLE SteadyClock final : public Clock {
 #else
     static_cast<void>(stop);
 #endif
-    std::unique_lock lock(mutex);
+    std::unique_lock lock(mutex);  // cppcheck-suppress localMutex ; on_stop shares it with another thread
     for (TimePoint t = now(); !stopped && t < due; t = now()) {
       // In slices: some implementations overflow on a time point that is centuries away.
       wake.wait_until(lock, (std::min)(due, detail::add(t, std::chrono::hours(1))));

@@ -72,8 +72,11 @@ namespace planb::inline PLANB_ABI {
 // One time, without delay (reference).
 [[nodiscard]] inline Schedule once() { return detail::leaf(detail::Once{}); }
 
-// For ever, without delay (reference).
+// For ever, without delay (reference). Qt has a macro of this name.
+#pragma push_macro("forever")
+#undef forever
 [[nodiscard]] inline Schedule forever() { return detail::leaf(detail::Forever{}); }
+#pragma pop_macro("forever")
 
 // Without delay, while no more than `time` has passed since it was first asked (reference).
 [[nodiscard]] inline Schedule during(detail::DurationArg time) {

@@ -105,7 +105,7 @@ class ScheduleRun {
   static constexpr std::size_t room = 64 / sizeof(detail::StateSlot);
 
   void start() {
-    if (node_->slots() > room) large_.reset(new detail::StateSlot[node_->slots()]);
+    if (node_->slot_count() > room) large_.reset(new detail::StateSlot[node_->slot_count()]);
     node_->start(state());
     started_ = true;
   }

@@ -104,7 +104,7 @@ class ScheduleParser {
     return nullptr;
   }
 
-  static constexpr Named<> of_nothing[] = {{"once", once}, {"forever", forever}};
+  static constexpr Named<> of_nothing[] = {{"once", once}, {"forever", [] { return leaf(Forever{}); }}};
   static constexpr Named<DurationArg> of_duration[] = {
       {"spaced", spaced}, {"exponential", exponential}, {"fibonacci", fibonacci}, {"linear", linear},
       {"fixed", fixed},   {"windowed", windowed},       {"during", during},       {"duration", duration},

@@ -56,8 +56,8 @@ struct PushBody {
     return plan.provide(step, room, attempt, failure);
   }
   Result invoke(Room& room, const Attempt& attempt) {
-    Emit<Stream> emit(stream);
-    return detail::call_with(detail::stream_target(fn), attempt, room.get(), emit);
+    Emit<Stream> target(stream);
+    return detail::call_with(detail::stream_target(fn), attempt, room.get(), target);
   }
 };
 
@@ -80,7 +80,7 @@ decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink
     static_assert(std::is_void_v<Result> || std::is_reference_v<Result> || std::is_move_constructible_v<Result>,
                   "planb: what the producer of a stream returns must be movable");
     const PlanStorage<Ctx, void>& storage = PlanAccess::storage(plan);
-    Engine run(storage.view(), options, options.partial);
+    Engine run(storage.view, options, options.partial);
     Body body{storage, producer, {run, sink, detail::commit_rule(producer)}};
     return detail::drive_push<PlanOutcome<Result>>(run, body);
   }

@@ -178,7 +178,7 @@ class TaskPromiseBase {
   template <class F>
   void start(std::coroutine_handle<> frame, F&& on_done) {
     refuse_second_waiter();
-    callback_ = std::make_unique<TaskCallback<F>>(std::move(on_done));
+    callback_ = std::make_unique<TaskCallback<F>>(std::forward<F>(on_done));
     TaskWaiter& callback = *callback_;
     if (!wait(frame, callback)) callback.wake();
   }

@@ -273,7 +273,7 @@ struct HttpRules {
       }
       if (const std::optional<int> meant = status_of(HttpTable::codes, reading.code)) {
         if (*meant == HttpTable::refusal) return refusal;
-        reading.status = *meant;
+        reading.status = meant;
       } else if (!reading.status) {
         reading.status = status_of(HttpTable::stand_ins, reading.code);
       }

@@ -53,7 +53,7 @@ class WrapNode final : public ScheduleNode {
   using State = typename Rule::State;
 
   WrapNode(Rule rule, NodePtr inner)
-      : ScheduleNode(slots_for<State> + inner->slots(), Rule::ends || inner->ends(), inner->depth() + 1,
+      : ScheduleNode(slots_for<State> + inner->slot_count(), Rule::ends || inner->ends(), inner->depth() + 1,
                      inner->parts() + 1),
         rule_(std::move(rule)),
         inner_(std::move(inner)) {}
@@ -305,7 +305,7 @@ class PairNode final : public ScheduleNode {
   using State = typename Rule::State;
 
   PairNode(NodePtr a, NodePtr b)
-      : ScheduleNode(slots_for<State> + a->slots() + b->slots(), Rule::ends(a->ends(), b->ends()),
+      : ScheduleNode(slots_for<State> + a->slot_count() + b->slot_count(), Rule::ends(a->ends(), b->ends()),
                      (std::max)(a->depth(), b->depth()) + 1, a->parts() + b->parts() + 1),
         a_(std::move(a)),
         b_(std::move(b)) {}
@@ -313,12 +313,12 @@ class PairNode final : public ScheduleNode {
   void start(StateSlot* state) const noexcept override {
     start_state<State>(state, State{});
     a_->start(state + slots_for<State>);
-    b_->start(state + slots_for<State> + a_->slots());
+    b_->start(state + slots_for<State> + a_->slot_count());
   }
 
   Answer next(StateSlot* state, const ScheduleAsk& ask) const override {
     return Rule::next(state_at<State>(state), ask, Inner{*a_, state + slots_for<State>},
-                      Inner{*b_, state + slots_for<State> + a_->slots()});
+                      Inner{*b_, state + slots_for<State> + a_->slot_count()});
   }
 
   void describe(ScheduleWriter& out) const override {

@@ -109,6 +109,7 @@ struct Exponential {
     const long double delay = state.next;
     state.next = (std::min)(delay * static_cast<long double>(factor), longest);
     if (delay >= longest) return (Duration::max)();
+    // It is never negative. NOLINTNEXTLINE(bugprone-incorrect-roundings)
     return Duration{static_cast<Duration::rep>(delay + 0.5L)};
   }
 
@@ -215,7 +216,7 @@ struct Recurs {
 };
 
 struct Once : Recurs {
-  static constexpr std::string_view name = "once";
+  static constexpr std::string_view name = "once";  // cppcheck-suppress duplInheritedMember ; in place of the other
 
   Once() noexcept : Recurs{1} {}
 

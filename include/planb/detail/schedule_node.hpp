@@ -93,7 +93,7 @@ class ScheduleNode {
   ScheduleNode& operator=(const ScheduleNode&) = delete;
   virtual ~ScheduleNode() = default;
 
-  [[nodiscard]] std::size_t slots() const noexcept { return slots_; }
+  [[nodiscard]] std::size_t slot_count() const noexcept { return slot_count_; }
   [[nodiscard]] bool ends() const noexcept { return ends_; }
   [[nodiscard]] int depth() const noexcept { return depth_; }
   [[nodiscard]] int parts() const noexcept { return parts_; }
@@ -106,11 +106,11 @@ class ScheduleNode {
   virtual void describe(ScheduleWriter& out) const = 0;
 
  protected:
-  ScheduleNode(std::size_t slots, bool ends, int depth, int parts) noexcept
-      : slots_(slots), ends_(ends), depth_(depth), parts_(parts) {}
+  ScheduleNode(std::size_t slot_count, bool ends, int depth, int parts) noexcept
+      : slot_count_(slot_count), ends_(ends), depth_(depth), parts_(parts) {}
 
  private:
-  std::size_t slots_;
+  std::size_t slot_count_;
   bool ends_;
   int depth_;
   int parts_;

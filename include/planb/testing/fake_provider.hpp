@@ -145,13 +145,13 @@ class FakeProvider {
     return complete(prompt, stop);
   }
 
-  // One streamed call: hands its elements to emit(const std::string&) as long as that says true, and ends as a call
+  // One streamed call: hands its elements to give(const std::string&) as long as that says true, and ends as a call
   // does.
   template <class Emit>
-  std::string stream(Emit&& emit, const std::string& prompt = {}, const StopToken& stop = {}) const {
+  std::string stream(Emit&& give, const std::string& prompt = {}, const StopToken& stop = {}) const {
     const Behaviour behaviour = record(prompt);
     for (const std::string& element : behaviour.elements_) {
-      if (!emit(element)) return behaviour.text_;
+      if (!give(element)) return behaviour.text_;
     }
     wait(behaviour, stop);
     return end(behaviour, stop);
