@@ -162,7 +162,7 @@ class Client {
       : loop_(&loop), name_(std::move(name)), script_(std::move(script)) {}
 
   template <class Callback>
-  void complete(const std::string& prompt, Callback callback) {
+  void complete(const std::string& prompt, const Callback& callback) {
     std::vector<Behaviour>& calls = script_[prompt];
     const Behaviour now = calls.empty() ? Behaviour{5ms} : calls.front();
     if (!calls.empty()) calls.erase(calls.begin());

@@ -1,5 +1,4 @@
-// The test that a chain deserves: fakes for the providers, a clock that jumps, and the sequence as what is asserted. A
-// router with another order, or one that asks all at once, may give the same answer.
+// The test that a chain deserves, with Catch2: a case for each thing that can happen.
 #include "catch.hpp"
 
 #include <planb/planb.hpp>
@@ -11,22 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "routing/chain.hpp"
+
 using namespace std::chrono_literals;
 using planb::testing::AttemptLog;
 using planb::testing::Behaviour;
 using planb::testing::FakeProvider;
 using planb::testing::VirtualClock;
 using Names = std::vector<std::string>;
-
-// The code under test. A program hands in its own clients.
-template <class Client>
-planb::ExecutionPlan<Client> make_chain(Client alpha, Client beta, std::shared_ptr<planb::Gate> breaker) {
-  return planb::ExecutionPlan<Client>{
-      {.name = "alpha", .provide = alpha, .attempts = 2, .schedule = planb::spaced(1s), .gate = breaker},
-      {.name = "beta", .provide = beta},
-  }
-      .with_classifier(planb::http_classifier(planb::Refusal::next_step));
-}
 
 struct Chain {
   VirtualClock clock;

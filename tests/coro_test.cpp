@@ -6,15 +6,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -24,6 +21,8 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lives.hpp"
+#include "pool.hpp"
 #include "results.hpp"
 
 using namespace std::chrono_literals;
@@ -52,6 +51,7 @@ using results::Outcome;
 
 namespace {
 
+using lives::Counted;
 using Lines = std::vector<std::string>;
 
 // An event loop of one thread on virtual time: what sleeps is resumed in the order of its time.
@@ -113,15 +113,6 @@ class Loop {
 
 struct Client {
   int id = 0;
-};
-
-// A client that counts how many there are.
-struct Counted {
-  explicit Counted(int& count) : alive(&count) { ++*alive; }
-  Counted(const Counted& other) : alive(other.alive) { ++*alive; }
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() { --*alive; }
-  int* alive;
 };
 
 // For runs that never wait.
@@ -946,71 +937,13 @@ TEST_CASE("runs within runs shadow the metadata and give it back", "[coro]") {
   CHECK(CurrentMetadata::get() == Metadata{});
 }
 
-namespace {
-
-// Two threads that resume what is posted to them.
-class Pool {
- public:
-  Pool() {
-    for (int i = 0; i != 2; ++i) threads_.emplace_back([this] { work(); });
-  }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
-  ~Pool() { stop(); }
-
-  static bool await_ready() noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> who) {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(who);
-    wake_.notify_one();
-  }
-  static void await_resume() noexcept {}
-
-  // The number of resumptions that have left metadata behind on their thread.
-  int stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-      wake_.notify_all();
-    }
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-    return left_behind_;
-  }
-
- private:
-  void work() {
-    for (;;) {
-      std::coroutine_handle<> next;
-      {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return stopped_ || !queue_.empty(); });
-        if (queue_.empty()) return;
-        next = queue_.front();
-        queue_.pop_front();
-      }
-      next.resume();
-      if (CurrentMetadata::get() != Metadata{}) ++left_behind_;
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::coroutine_handle<>> queue_;
-  bool stopped_ = false;
-  std::atomic<int> left_behind_ = 0;
-  std::vector<std::thread> threads_;
-};
-
-}  // namespace
-
 TEST_CASE("runs that move between threads keep plan, order and metadata", "[coro][threads]") {
   Pool pool;
   std::atomic<int> wrong = 0;
   const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}, .attempts = 3}, {.provide = Client{2}}};
   const auto fn = [&](Client& client, const Attempt& attempt) -> Task<int> {
     for (int i = 0; i != 3; ++i) {
-      co_await pool;
+      co_await pool.hop();
       if (CurrentMetadata::get() != Metadata{attempt.attempt, attempt.step_index}) ++wrong;
     }
     if (client.id == 1) throw ProviderError(503);

@@ -15,6 +15,7 @@
 
 #include "catch.hpp"
 #include "results.hpp"
+#include "two_steps.hpp"
 
 using namespace std::chrono_literals;
 using planb::AttemptFailure;
@@ -30,20 +31,14 @@ using planb::RunEnd;
 using planb::StepSkipped;
 using planb::try_run_with_plan;
 using results::Fault;
+using two::Client;
+using two::two_steps;
 
 namespace {
-
-struct Client {
-  int id = 0;
-};
 
 int fail_at_first(Client& client) {
   if (client.id == 1) throw planb::ProviderError(503, "busy");
   return client.id;
-}
-
-ExecutionPlan<Client> two_steps() {
-  return {{.name = "one", .provide = Client{1}}, {.name = "two", .provide = Client{2}}};
 }
 
 planb::TimePoint at(planb::Duration since) { return planb::TimePoint{since}; }

@@ -16,6 +16,7 @@
 
 #include "catch.hpp"
 #include "results.hpp"
+#include "two_steps.hpp"
 
 #if __has_include(<tl/expected.hpp>)
 #include <tl/expected.hpp>
@@ -35,16 +36,10 @@ using planb::run_with_plan;
 using planb::RunEnd;
 using planb::try_run_with_plan;
 using results::Fault;
+using two::Client;
+using two::two_steps;
 
 namespace {
-
-struct Client {
-  int id = 0;
-};
-
-ExecutionPlan<Client> two_steps() {
-  return {{.name = "one", .provide = Client{1}}, {.name = "two", .provide = Client{2}}};
-}
 
 // An error that can tell of a whole run.
 struct Wide {

@@ -12,36 +12,25 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lives.hpp"
 #include "results.hpp"
+#include "two_steps.hpp"
 
 #if __has_include(<tl/expected.hpp>)
 #include <tl/expected.hpp>
 #endif
 
 using namespace std::chrono_literals;
+using lives::Immovable;
 using planb::ExecutionPlan;
 using planb::PlanResult;
 using planb::RunEnd;
 using planb::try_run_with_plan;
 using results::Fault;
+using two::Client;
+using two::two_steps;
 
 namespace {
-
-struct Client {
-  int id = 0;
-};
-
-ExecutionPlan<Client> two_steps() {
-  return {{.name = "one", .provide = Client{1}}, {.name = "two", .provide = Client{2}}};
-}
-
-struct Immovable {
-  explicit Immovable(int i) : id(i), self(this) {}
-  Immovable(const Immovable&) = delete;
-  Immovable& operator=(const Immovable&) = delete;
-  int id;
-  const Immovable* self;
-};
 
 // Counts the objects that live.
 struct Live {

@@ -18,8 +18,10 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lives.hpp"
 #include "results.hpp"
 
+using lives::Connection;
 using planb::ExecutionPlan;
 using planb::stream_with_plan;
 using planb::StreamOptions;
@@ -413,12 +415,12 @@ TEST_CASE("a generator may take its Attempt by reference", "[pull]") {
 
 TEST_CASE("what ends with a stream that is left ends within its attempt", "[pull]") {
   std::vector<planb::Metadata> seen;
-  struct Connection {
+  struct Noting {
     std::vector<planb::Metadata>* seen;
-    ~Connection() { seen->push_back(planb::CurrentMetadata::get()); }
+    ~Noting() { seen->push_back(planb::CurrentMetadata::get()); }
   };
-  const ExecutionPlan<Connection> plan{{.provide = [&] { return Connection{&seen}; }}};
-  for ([[maybe_unused]] const int i : stream_with_plan(plan, [](Connection&) { return Items{1, 2}; })) break;
+  const ExecutionPlan<Noting> plan{{.provide = [&] { return Noting{&seen}; }}};
+  for ([[maybe_unused]] const int i : stream_with_plan(plan, [](Noting&) { return Items{1, 2}; })) break;
   CHECK(seen == std::vector<planb::Metadata>{{1, 0}});
 }
 
@@ -454,13 +456,6 @@ TEST_CASE("a factory that fails is a failed attempt of a stream", "[pull]") {
 
 TEST_CASE("the context lives until its stream has ended, and ends before the terminal event", "[pull][field-35]") {
   std::vector<std::string> seen;
-  struct Connection {
-    std::vector<std::string>* seen;
-    explicit Connection(std::vector<std::string>& s) : seen(&s) { seen->push_back("opened"); }
-    Connection(const Connection&) = delete;
-    Connection& operator=(const Connection&) = delete;
-    ~Connection() { seen->push_back("closed"); }
-  };
   const ExecutionPlan<Connection> plan{{.provide = [&] { return Connection(seen); }, .attempts = 2}};
   int calls = 0;
   const auto source = [&](Connection&) {

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lives.hpp"
 #include "results.hpp"
 
+using lives::Connection;
 using planb::ExecutionPlan;
 using planb::StreamOptions;
 using results::Fault;
@@ -470,13 +472,6 @@ TEST_CASE("a refused answer of a producer is a failure of the attempt", "[push]"
 
 TEST_CASE("the context lives until the producer has returned, and ends before the terminal event", "[push][field-35]") {
   std::vector<std::string> seen;
-  struct Connection {
-    std::vector<std::string>* seen;
-    explicit Connection(std::vector<std::string>& s) : seen(&s) { seen->push_back("opened"); }
-    Connection(const Connection&) = delete;
-    Connection& operator=(const Connection&) = delete;
-    ~Connection() { seen->push_back("closed"); }
-  };
   const ExecutionPlan<Connection> plan{{.provide = [&] { return Connection(seen); }, .attempts = 2}};
   int calls = 0;
   planb::stream_with_plan(

@@ -16,6 +16,8 @@
 #include <vector>
 #include <version>
 
+#include "results.hpp"
+
 #if __has_include(<tl/expected.hpp>)
 #include <tl/expected.hpp>
 #define PLANB_TEST_TL_EXPECTED 1
@@ -35,6 +37,8 @@ using planb::detail::BuildsFromError;
 using planb::detail::ResultError;
 using planb::detail::ResultType;
 using planb::detail::ResultValue;
+using results::Status;
+using results::StatusOr;
 
 struct Fault {
   int status = 503;
@@ -49,49 +53,9 @@ struct RunFault {
   bool whole = false;
 };
 
-// As absl::StatusOr.
-class Status {
- public:
-  Status() = default;
-  explicit Status(std::string text) : text_(std::move(text)) {}
-  [[nodiscard]] bool ok() const { return text_.empty(); }
-  [[nodiscard]] const std::string& message() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-template <class T>
-class StatusOr {
- public:
-  StatusOr(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
-  StatusOr(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
-  [[nodiscard]] bool ok() const { return value_.has_value(); }
-  [[nodiscard]] const Status& status() const& { return status_; }
-  [[nodiscard]] Status status() && { return std::move(status_); }
-  [[nodiscard]] T& operator*() & { return *value_; }
-  [[nodiscard]] T&& operator*() && { return std::move(*value_); }
-
- private:
-  std::optional<T> value_;
-  Status status_;
-};
-
-// An expected-like whose constructor takes the error itself.
+// One whose constructor takes the error itself.
 template <class T, class E>
-class Either {
- public:
-  Either(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Either(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
-  [[nodiscard]] bool has_value() const { return state_.index() == 0; }
-  [[nodiscard]] T& operator*() & { return std::get<0>(state_); }
-  [[nodiscard]] T&& operator*() && { return std::get<0>(std::move(state_)); }
-  [[nodiscard]] E& error() & { return std::get<1>(state_); }
-  [[nodiscard]] E&& error() && { return std::get<1>(std::move(state_)); }
-
- private:
-  std::variant<T, E> state_;
-};
+using Either = results::Outcome<T, E>;
 
 // As Outcome's result: value() alone.
 template <class T, class E>
@@ -370,7 +334,7 @@ TEST_CASE("std::expected carries errors", "[result]") {
 
 TEST_CASE("a StatusOr-like carries errors", "[result]") {
   const auto call = [](int& ctx) -> StatusOr<std::string> {
-    if (ctx == 1) return Status("unavailable");
+    if (ctx == 1) return Status(503, "unavailable");
     return std::string("from second");
   };
   planb::testing::AttemptLog log;
@@ -381,7 +345,7 @@ TEST_CASE("a StatusOr-like carries errors", "[result]") {
   CHECK(log.of<planb::AttemptFailure>()[0].cause.message() == "unavailable");
   CHECK(log.of<planb::AttemptFailure>()[0].cause.get_if<Status>() != nullptr);
 
-  const auto fail = [](int&) -> StatusOr<int> { return Status("mine"); };
+  const auto fail = [](int&) -> StatusOr<int> { return Status(500, "mine"); };
   CHECK(run_with_plan(two_steps(), fail).status().message() == "mine");
   CHECK(run_with_plan(two_steps(), fail, original).status().message() == "mine");
   CHECK(try_run_with_plan(two_steps(), [](int&) -> StatusOr<int> { return 5; }).value() == 5);

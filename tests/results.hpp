@@ -39,7 +39,7 @@ class StatusOr {
 
   [[nodiscard]] bool ok() const { return value_.has_value(); }
   [[nodiscard]] const Status& status() const& { return status_; }
-  [[nodiscard]] Status&& status() && { return std::move(status_); }
+  [[nodiscard]] Status status() && { return std::move(status_); }
   [[nodiscard]] T& operator*() & { return *value_; }
   [[nodiscard]] T&& operator*() && { return *std::move(value_); }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lives.hpp"
 #include "results.hpp"
 
 #if defined(PLANB_TESTS_WANT_SINGLE_HEADER) && !defined(PLANB_SINGLE_HEADER)
@@ -30,6 +31,7 @@
 #endif
 
 using namespace std::chrono_literals;
+using lives::Immovable;
 using planb::Attempt;
 using planb::ExecutionPlan;
 using planb::run_with_plan;
@@ -52,15 +54,6 @@ ExecutionPlan<Client> numbered(int size = 3) {
   for (int i = 1; i <= size; ++i) steps.push_back({.name = "step" + std::to_string(i), .provide = Client{i}});
   return ExecutionPlan<Client>(std::move(steps));
 }
-
-struct Immovable {
-  explicit Immovable(int i) : id(i), self(this) {}
-  Immovable(const Immovable&) = delete;
-  Immovable& operator=(const Immovable&) = delete;
-
-  int id;
-  const Immovable* self;
-};
 
 int free_function(Client& client) { return client.id; }
 

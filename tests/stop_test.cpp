@@ -15,6 +15,7 @@
 
 #include "catch.hpp"
 #include "results.hpp"
+#include "two_steps.hpp"
 
 using namespace std::chrono_literals;
 using planb::Attempt;
@@ -30,14 +31,7 @@ using planb::RunEnd;
 using planb::StepSkipped;
 using planb::try_run_with_plan;
 using results::Fault;
-
-namespace {
-
-struct Client {
-  int id = 0;
-};
-
-}  // namespace
+using two::Client;
 
 TEST_CASE("without a stop token nothing ever stops", "[stop]") {
   const ExecutionPlan<Client> plan{{.provide = Client{1}, .timeout = 1h}};

@@ -2,21 +2,20 @@
 #include <planb/task.hpp>
 
 #include <atomic>
-#include <condition_variable>
 #include <coroutine>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "catch.hpp"
+#include "lives.hpp"
+#include "pool.hpp"
 
+using lives::Counted;
 using planb::CurrentMetadata;
 using planb::Defect;
 using planb::Metadata;
@@ -37,14 +36,6 @@ struct Door {
   void await_resume() const noexcept {}
 
   void open() { std::exchange(waiting, nullptr).resume(); }
-};
-
-struct Counted {
-  explicit Counted(int& count) : alive(&count) { ++*alive; }
-  Counted(const Counted& other) : alive(other.alive) { ++*alive; }
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() { --*alive; }
-  int* alive;
 };
 
 Task<int> number(int n) { co_return n; }
@@ -392,78 +383,8 @@ TEST_CASE("destroying a task that holds a scope leaves the thread's metadata alo
   CHECK(CurrentMetadata::get() == Metadata{9, 9});
 }
 
-namespace {
-
-// Threads that resume what is posted to them, and look at their own metadata in between.
-class Pool {
- public:
-  explicit Pool(int threads) {
-    for (int i = 0; i != threads; ++i) {
-      threads_.emplace_back([this, mine = Metadata{100 + i, i}] { work(mine); });
-    }
-  }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
-  ~Pool() { stop(); }
-
-  void post(std::coroutine_handle<> work) {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(work);
-    wake_.notify_one();
-  }
-
-  // Goes on, on one of the threads.
-  auto hop() {
-    struct Hop {
-      Pool& pool;
-      static bool await_ready() noexcept { return false; }
-      void await_suspend(std::coroutine_handle<> who) const { pool.post(who); }
-      static void await_resume() noexcept {}
-    };
-    return Hop{*this};
-  }
-
-  // The number of resumptions after which a thread did not have its metadata back.
-  int stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-      wake_.notify_all();
-    }
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-    return wrong_;
-  }
-
- private:
-  void work(Metadata mine) {
-    const CurrentMetadata::Scope scope(mine);
-    for (;;) {
-      std::coroutine_handle<> next;
-      {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return stopped_ || !queue_.empty(); });
-        if (queue_.empty()) return;
-        next = queue_.front();
-        queue_.pop_front();
-      }
-      next.resume();
-      if (CurrentMetadata::get() != mine) ++wrong_;
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::coroutine_handle<>> queue_;
-  bool stopped_ = false;
-  std::atomic<int> wrong_ = 0;
-  std::vector<std::thread> threads_;
-};
-
-}  // namespace
-
 TEST_CASE("tasks that move between threads keep their metadata", "[task][threads]") {
-  Pool pool(2);
+  Pool pool;
   std::atomic<int> wrong = 0;
   const auto child = [&](Metadata expected) -> Task<int> {
     co_await pool.hop();
@@ -485,7 +406,7 @@ TEST_CASE("tasks that move between threads keep their metadata", "[task][threads
   for (Task<int>& task : tasks) task.start([&] { ++ended; });
   CHECK(sync_wait(parent(21)) == 50);
   CHECK(CurrentMetadata::get() == Metadata{});
-  const int wrong_threads = pool.stop();  // when all that was posted has been done
+  const int wrong_threads = pool.stop();
   CHECK(ended == 20);
   CHECK(wrong == 0);
   CHECK(wrong_threads == 0);

@@ -12,7 +12,7 @@
 namespace fuzz {
 
 // Ends the program, so that the fuzzer keeps the input.
-inline void check(bool holds, const char* rule, std::string_view detail = {}) {
+inline void check(bool holds, const char* rule, std::string_view detail = "") {
   if (holds) return;
   std::fprintf(stderr, "broken: %s\n%.*s\n", rule, static_cast<int>(detail.size()), detail.data());
   std::abort();

@@ -2,7 +2,6 @@
 // hand, pushed and pulled, goes through the same events, and in each run holds what must hold in every run.
 #include <planb/circuit_breaker.hpp>
 #include <planb/planb.hpp>
-#include <planb/testing/virtual_clock.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "../by_hand.hpp"
+#include "../next_range.hpp"
 #include "../results.hpp"
+#include "../watched.hpp"
 #include "fuzz.hpp"
 #include "plan_case.hpp"
 
@@ -70,30 +72,7 @@ struct SinkError {};
 
 struct World;
 
-struct Client {
-  explicit Client(World& w) noexcept;
-  Client(const Client& other) noexcept;
-  Client& operator=(const Client&) = delete;
-  ~Client();
-
-  World* world;
-};
-
-class WatchedClock final : public planb::Clock {
- public:
-  explicit WatchedClock(World& world) : world_(world) {}
-  [[nodiscard]] TimePoint now() const override { return inner.now(); }
-  void sleep_until(TimePoint due, planb::StopToken stop) override;
-
-  planb::testing::VirtualClock inner;
-
- private:
-  planb::Timer make_timer(TimePoint due, planb::detail::Function<void()> fn) override {
-    return inner.call_at(due, std::move(fn));
-  }
-
-  World& world_;
-};
+using Client = WatchedContext<World>;
 
 class ScriptedGate final : public planb::Gate {
  public:
@@ -126,6 +105,7 @@ class ScriptedGate final : public planb::Gate {
 // One run: it plays the caller's part, writes down what it sees, and checks what holds in every run.
 struct World {
   explicit World(const Case& c) : what(c), clock(*this) {
+    clock.oversleeps = c.oversleeps;
 #if PLANB_HAS_STOP_TOKEN
     if (c.stop == StopAt::before) stop.request_stop();
     if (c.stop == StopAt::time) {
@@ -528,6 +508,14 @@ struct World {
     check(!report.to_string().empty() || report.steps.empty(), "a report has a text");
   }
 
+  void about_to_wait(TimePoint due, const planb::StopToken& token) {
+    note('w', {due.time_since_epoch().count()});
+    check(!running && live == in_plan && permits == 0, "nothing is held in a wait");
+    check(due > clock.now(), "a wait of zero calls nothing");
+    check(!what.budget || due < budget_end(), "the budget is not overslept");
+    check(!token.stop_requested(), "no wait after a stop");
+  }
+
   void all_is_over() {
     check(!running, "a start has its end");
     check(live == 0, "contexts are destroyed");
@@ -537,7 +525,7 @@ struct World {
   }
 
   const Case& what;
-  WatchedClock clock;
+  WatchedClock<World> clock;
 #if PLANB_HAS_STOP_TOKEN
   std::stop_source stop;
   planb::Timer timer;
@@ -570,20 +558,6 @@ struct World {
 
   static constexpr Metadata outside{77, 7};
 };
-
-Client::Client(World& w) noexcept : world(&w) { ++world->live; }
-Client::Client(const Client& other) noexcept : world(other.world) { ++world->live; }
-Client::~Client() { --world->live; }
-
-void WatchedClock::sleep_until(TimePoint due, planb::StopToken stop) {
-  world_.note('w', {due.time_since_epoch().count()});
-  world_.check(!world_.running && world_.live == world_.in_plan && world_.permits == 0, "nothing is held in a wait");
-  world_.check(due > now(), "a wait of zero calls nothing");
-  world_.check(!world_.what.budget || due < world_.budget_end(), "the budget is not overslept");
-  check(!stop.stop_requested(), "no wait after a stop");
-  inner.sleep_until(due, std::move(stop));
-  inner.advance(world_.what.oversleeps);
-}
 
 planb::Admission ScriptedGate::admit(TimePoint now) {
   const TimePoint opens = opens_at(now);
@@ -621,44 +595,6 @@ void produce(World& world, const Client& client, const planb::Attempt& attempt, 
   }
 }
 
-// The same as a range.
-class Source {
- public:
-  struct iterator {
-    using iterator_concept = std::input_iterator_tag;
-    using difference_type = std::ptrdiff_t;
-    using value_type = Answer;
-
-    Answer& operator*() const { return *source->element_; }
-    iterator& operator++() {
-      source->advance();
-      return *this;
-    }
-    void operator++(int) { source->advance(); }
-    [[nodiscard]] bool at_end() const { return !source->element_; }
-    friend bool operator==(const iterator& it, std::default_sentinel_t) { return it.at_end(); }
-
-    Source* source;
-  };
-
-  Source(World& world, const Call& call, int attempt) : world_(&world), call_(call), attempt_(attempt) {}
-
-  iterator begin() {
-    advance();
-    return {this};
-  }
-  [[nodiscard]] static std::default_sentinel_t end() { return std::default_sentinel; }
-
- private:
-  void advance() { element_ = world_->next_element(call_, attempt_, given_++); }
-
-  World* world_;
-  Call call_;
-  int attempt_;
-  int given_ = 0;
-  std::optional<Answer> element_;
-};
-
 // An attempt of a stream, as PlanRun asks for it. Nothing: it succeeded.
 std::optional<Cause> stream_by_hand(World& world, planb::PlanRun<Client>& run, const Client& client) {
   std::optional<Cause> failure;
@@ -682,38 +618,19 @@ RunEnd by_hand(World& world, int abandoned = 0) {
   const planb::ExecutionPlan<Client> plan = world.plan();
   const auto options = world.options<planb::RunOptions>();
   planb::PlanRun<Client> run(plan, options, world.what.stream ? world.what.partial : planb::PartialStream::allow);
-  for (;;) {
-    const planb::RunPhase phase = run.next();
-    if (phase == planb::RunPhase::over) break;
-    if (phase == planb::RunPhase::wait) {
-      world.clock.sleep_until(run.due(), options.stop);
-      check(world.stopped() || world.clock.now() >= run.due(), "a wait takes its time");
-      continue;
-    }
-    planb::ContextSlot<Client> context;
-    if (!run.provide(context)) continue;
-    if (run.attempt().attempt == abandoned) return RunEnd::interrupted;
-    std::optional<Cause> failure;
-    {
-      const CurrentMetadata::Scope scope(run.metadata());
+  try {
+    run_by_hand(run, options, [&](const Client& client, const planb::Attempt& attempt) -> std::optional<Cause> {
+      if (attempt.attempt == abandoned) throw OwnerLeaves();
       try {
-        if (world.what.stream) {
-          failure = stream_by_hand(world, run, *context);
-        } else if (Answer answer = world.use(*context, run.attempt()); !answer.has_value()) {
-          failure = Cause::of(answer.error());
-        }
+        if (world.what.stream) return stream_by_hand(world, run, client);
+        const Answer answer = world.use(client, attempt);
+        return answer.has_value() ? std::nullopt : std::optional(Cause::of(answer.error()));
       } catch (const SinkError&) {
-        return RunEnd::interrupted;  // not the attempt's error: its owner goes away
-      } catch (...) {
-        failure = Cause::current();
+        throw OwnerLeaves();
       }
-    }
-    context.reset();
-    if (failure) {
-      run.fail(*std::move(failure));
-    } else {
-      run.succeed();
-    }
+    });
+  } catch (const OwnerLeaves&) {
+    return RunEnd::interrupted;
   }
   world.report_fits(run.report(), run.end());
   return run.end();
@@ -858,7 +775,9 @@ void streams(const Case& c, const std::optional<std::string>& by_hand_log, std::
     return end_of(world, c.original, [&] {
       const auto source = [](Client& client, const planb::Attempt& attempt) {
         World& w = *client.world;
-        return Source(w, w.open(client, attempt), attempt.attempt);
+        return NextRange([&w, call = w.open(client, attempt), number = attempt.attempt, given = 0]() mutable {
+          return w.next_element(call, number, given++);
+        });
       };
       auto stream = planb::stream_with_plan(world.plan(), wrap(world, source), world.options<planb::StreamOptions>());
       take(world, stream);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../lives.hpp"
 #include "../results.hpp"
 #include "check.hpp"
 
@@ -17,6 +18,7 @@
 #endif
 
 using namespace std::chrono_literals;
+using lives::Counted;
 using planb::Attempt;
 using planb::co_run_with_plan;
 using planb::CurrentMetadata;
@@ -80,14 +82,6 @@ void a_task_gives_what_it_returns() {
   task.start([&] { told = true; });
   EXPECT(told && task.done() && task.get() == 10);
 }
-
-struct Counted {
-  explicit Counted(int& count) : alive(&count) { ++*alive; }
-  Counted(const Counted& other) : alive(other.alive) { ++*alive; }
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() { --*alive; }
-  int* alive;
-};
 
 void what_the_coroutine_holds_is_destroyed_once() {
   int alive = 0;

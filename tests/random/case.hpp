@@ -1,14 +1,16 @@
-// What a random run is made of, as data: a plan, a provider's script, gates and options; what is expected of it; and
-// the lines in which both sides tell what happened. It shares plain data types with the library, and no code.
+// What a random run is made of, as data: a plan, a provider's script, gates and options; and what is expected of it. It
+// shares plain data types with the library, and no code.
 #pragma once
 
 #include <planb/cause.hpp>
 #include <planb/clock.hpp>
 #include <planb/event.hpp>
+#include <planb/stream_options.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,6 +22,7 @@ using planb::Action;
 using planb::CauseKind;
 using planb::Duration;
 using planb::LeaveReason;
+using planb::PartialStream;
 using planb::RunEnd;
 using planb::SkipReason;
 using planb::Verdict;
@@ -30,7 +33,7 @@ inline constexpr Duration forever = (Duration::max)();
 // --- A case, as data -------------------------------------------------------------------------------------------------
 
 enum class Provide { factory, expected_factory, value };
-enum class Waits { none, custom, list, endless };  // custom: Schedule::from, whose calls are told
+enum class Waits { none, custom, list, endless, jittered };  // custom: Schedule::from, whose calls are told
 
 // Which errors a rule says yes to. A typed one takes `const ProviderError&`: it says no to any other error, unasked.
 struct Rule {
@@ -86,15 +89,30 @@ struct Call {
   std::optional<Duration> hint;
   Verdict verdict;  // of a value that is refused
   Duration factory_takes{};
-  Duration takes{};
+  std::vector<Duration> elements;  // of a stream, each after a while
+  Duration takes{};                // after them
 };
 
-enum class StopAt { never, before, time, event, factory, call, rule };
+enum class StopAt { never, before, time, event, factory, call, rule, element };
 
 struct Stop {
   StopAt at = StopAt::never;
-  int number = 0;  // the event, attempt or rule, from 1
+  int number = 0;  // the event, attempt, rule or element that is delivered, from 1
   Duration time{};
+};
+
+// What is run: a call, or a stream that is pulled, or pushed by a producer that gives its outcome, or that gives it as
+// its last element.
+enum class Form { call, pull, push, push_void };
+
+// Of a stream.
+struct Stream {
+  PartialStream partial = PartialStream::allow;
+  std::optional<int> prelude;  // so many elements of each attempt are no output: committing()
+  int prelude_limit = 0;
+  int wanted = 0;       // the consumer has enough after so many elements; 0: never
+  bool throws = false;  // and throws then
+  Duration pace{};      // what it spends on each
 };
 
 struct Case {
@@ -107,7 +125,16 @@ struct Case {
   bool fault_is_defect = false;
   bool original = false;   // FailureStyle
   bool accepting = false;  // values are checked; a rule, too
+  bool scheduled = false;  // StepEntry
+  Form form = Form::call;
+  Stream stream;
+  std::vector<Case> nested;  // one, or none: run within the call of attempt `nested_in`
+  int nested_in = 0;
 };
+
+// What jitter made of a delay is nothing that a model can know: it is told, by step and by how often the step's
+// schedule has been asked.
+using Draws = std::map<std::pair<int, int>, Duration>;
 
 // --- What is expected ------------------------------------------------------------------------------------------------
 
@@ -136,127 +163,6 @@ struct Expected {
   RunEnd end = RunEnd::running;
   Duration finished{};
 };
-
-// --- Text ------------------------------------------------------------------------------------------------------------
-
-inline std::string text(Duration d) {
-  if (d == forever) return "forever";
-  if (d.count() % 1'000'000 == 0) return std::to_string(d.count() / 1'000'000) + "ms";
-  return std::to_string(d.count()) + "ns";
-}
-inline std::string text(const std::optional<Duration>& d) { return d ? text(*d) : "-"; }
-inline std::string text(const std::optional<int>& n) { return n ? std::to_string(*n) : "-"; }
-
-inline std::string text(CauseKind kind) {
-  switch (kind) {
-    case CauseKind::error: return "error";
-    case CauseKind::timeout: return "timeout";
-    case CauseKind::interrupted: return "interrupted";
-    case CauseKind::rejected: return "rejected";
-    case CauseKind::defect: return "defect";
-  }
-  return "?";
-}
-inline std::string text(CauseKind kind, const std::optional<int>& status) { return text(kind) + " " + text(status); }
-
-inline std::string text(RunEnd end) {
-  switch (end) {
-    case RunEnd::running: return "running";
-    case RunEnd::succeeded: return "succeeded";
-    case RunEnd::exhausted: return "exhausted";
-    case RunEnd::aborted: return "aborted";
-    case RunEnd::deadline: return "deadline";
-    case RunEnd::interrupted: return "interrupted";
-    case RunEnd::defect: return "defect";
-  }
-  return "?";
-}
-
-inline std::string text(LeaveReason reason) {
-  switch (reason) {
-    case LeaveReason::none: return "none";
-    case LeaveReason::classified: return "classified";
-    case LeaveReason::not_retryable: return "not_retryable";
-    case LeaveReason::attempts_spent: return "attempts_spent";
-    case LeaveReason::schedule_ended: return "schedule_ended";
-    case LeaveReason::wait_too_long: return "wait_too_long";
-    case LeaveReason::out_of_time: return "out_of_time";
-    case LeaveReason::gate_closed: return "gate_closed";
-    case LeaveReason::partial_output: return "partial_output";
-  }
-  return "?";
-}
-
-inline std::string text(SkipReason reason) {
-  switch (reason) {
-    case SkipReason::declined: return "declined";
-    case SkipReason::gate_closed: return "gate_closed";
-    case SkipReason::out_of_time: return "out_of_time";
-  }
-  return "?";
-}
-
-inline std::string text(Verdict verdict) {
-  const char* name = "?";
-  switch (verdict.action) {
-    case Action::retry: name = "retry"; break;
-    case Action::next_step: name = "next_step"; break;
-    case Action::next_guarded: name = "next_guarded"; break;
-    case Action::abort: name = "abort"; break;
-  }
-  return std::string(name) + (verdict.alert ? "!" : "");
-}
-
-// The lines of both sides. A time stands before each.
-inline std::string at(Duration now, const std::string& what) { return text(now) + " " + what; }
-inline std::string start_line(int attempt, int step, int try_number, const std::string& name) {
-  return "start #" + std::to_string(attempt) + " step " + std::to_string(step) + " try " + std::to_string(try_number) +
-         " " + name;
-}
-inline std::string success_line(int attempt, int step, int try_number, const std::string& name, Duration took) {
-  return "success #" + std::to_string(attempt) + " step " + std::to_string(step) + " try " +
-         std::to_string(try_number) + " " + name + " after " + text(took);
-}
-inline std::string failure_line(int attempt, int step, int try_number, const std::string& name, Duration took,
-                                const std::string& cause, Verdict verdict, const std::string& next) {
-  return "failure #" + std::to_string(attempt) + " step " + std::to_string(step) + " try " +
-         std::to_string(try_number) + " " + name + " after " + text(took) + ": " + cause + ", verdict " +
-         text(verdict) + ", next " + next;
-}
-inline std::string skipped_line(int step, const std::string& name, SkipReason reason,
-                                const std::optional<Duration>& opens_at) {
-  return "skipped step " + std::to_string(step) + " " + name + ": " + text(reason) + " opens " + text(opens_at);
-}
-inline std::string retry_text(Duration delay) { return "retry in " + text(delay); }
-inline std::string next_step_text(LeaveReason reason) { return "step, " + text(reason); }
-inline std::string end_text(RunEnd end, LeaveReason reason) { return "end " + text(end) + ", " + text(reason); }
-inline std::string rule_line(const char* rule, int step, const std::string& cause) {
-  return std::string(rule) + " of step " + std::to_string(step) + ": " + cause;
-}
-inline std::string schedule_line(int step, int asked, const std::string& cause) {
-  return rule_line("schedule", step, cause) + ", time " + std::to_string(asked);
-}
-inline std::string factory_line(int step, const std::optional<Duration>& left, const std::string& previous) {
-  return "factory of step " + std::to_string(step) + ", has " + text(left) + ", after " + previous;
-}
-inline std::string call_line(int step, const std::optional<Duration>& left, const std::string& previous) {
-  return "call in step " + std::to_string(step) + ", has " + text(left) + ", after " + previous;
-}
-inline std::string accept_line(int value) { return "accept " + std::to_string(value); }
-inline std::string wait_line(Duration due) { return "wait until " + text(due); }
-inline std::string gate_line(int gate, const char* what) { return "gate " + std::to_string(gate) + " " + what; }
-inline std::string run_line(RunEnd end, int attempts, const std::optional<int>& answered, const std::string& last,
-                            bool rule_error) {
-  return text(end) + " after " + std::to_string(attempts) + ", answered by " + text(answered) + ", last " + last +
-         (rule_error ? ", a rule threw" : "");
-}
-inline std::string step_line(int step, const std::string& name, int attempts, const std::string& cause,
-                             const std::optional<SkipReason>& skipped, LeaveReason left, bool alert,
-                             const std::optional<Duration>& opens_at, const std::optional<Duration>& opens_in) {
-  return "step " + std::to_string(step) + " " + name + ": " + std::to_string(attempts) + " attempts, cause " + cause +
-         ", skipped " + (skipped ? text(*skipped) : "-") + ", left " + text(left) + (alert ? ", alert" : "") +
-         ", opens " + text(opens_at) + " in " + text(opens_in);
-}
 
 // --- Gates and the script, which the tests play to the library as well ----------------------------------------------
 
@@ -312,9 +218,12 @@ inline Call call_of(const Case& c, int attempt, Provide provide, Shape shape) {
     call.factory_takes = Duration{};
   }
   if (shape == Shape::throwing && call.does == Does::returns) call.does = Does::throws;
-  if (!c.accepting && call.does == Does::rejected) call.does = Does::answers;
+  if ((!c.accepting || c.form != Form::call) && call.does == Does::rejected) call.does = Does::answers;
   return call;
 }
+
+// The kth element that an attempt gives.
+inline int element_of(int attempt, int k) { return attempt * 100 + k; }
 
 inline bool says_yes(const std::vector<int>& statuses, const std::optional<int>& status) {
   return status && std::find(statuses.begin(), statuses.end(), *status) != statuses.end();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "case.hpp"
+#include "lines.hpp"
 
 namespace model {
 
@@ -43,7 +44,7 @@ class CaseMaker {
  public:
   explicit CaseMaker(std::uint64_t seed) : dice_(seed) {}
 
-  Case make() {
+  Case make(bool may_nest = true) {
     Case c;
     timeless_ = dice_.percent(20);
     const int gates = dice_.percent(40) ? dice_.between(1, 2) : 0;
@@ -55,6 +56,12 @@ class CaseMaker {
     for (int i = 0; i != calls; ++i) c.script.push_back(call(answers));
     c.original = dice_.percent(30);
     c.accepting = dice_.percent(25);
+    c.scheduled = dice_.percent(25);
+    stream(c.stream);
+    if (may_nest && dice_.percent(8)) {
+      c.nested.push_back(make(false));
+      c.nested_in = dice_.between(1, 4);
+    }
     if (dice_.percent(8)) {
       c.fault = dice_.between(1, 8);
       c.fault_is_defect = dice_.percent(30);
@@ -119,7 +126,7 @@ class CaseMaker {
     s.provide = dice_.one_of({Provide::factory, Provide::factory, Provide::expected_factory, Provide::value});
     if (dice_.percent(60)) s.attempts = dice_.percent(10) ? unlimited : dice_.between(1, 4);
     if (dice_.percent(50)) {
-      s.waits = dice_.one_of({Waits::custom, Waits::custom, Waits::list, Waits::endless});
+      s.waits = dice_.one_of({Waits::custom, Waits::custom, Waits::list, Waits::endless, Waits::jittered});
       if (s.waits == Waits::endless && !s.attempts) s.attempts = unlimited;
       const int least = s.waits == Waits::endless ? 1 : 0;
       for (int i = dice_.between(least, 4); i != 0; --i) s.delays.push_back(timeless_ ? ms(0) : some_time());
@@ -152,6 +159,9 @@ class CaseMaker {
       if (dice_.percent(20)) c.factory_takes = some_time();
       if (dice_.percent(25)) c.hint = ms(dice_.one_of({-5, 0, 1, 5, 20, 60'000, 60'001, 150'000, 250'000}));
     }
+    for (int i = dice_.percent(60) ? dice_.between(1, 4) : 0; i != 0; --i) {
+      c.elements.push_back(timeless_ ? ms(0) : some_time());
+    }
     if (dice_.percent(answers)) return c;
     c.does = dice_.one_of({Does::throws, Does::throws, Does::throws, Does::returns, Does::returns, Does::returns,
                            Does::factory_throws, Does::factory_returns, Does::throws_unknown, Does::rejected});
@@ -160,9 +170,22 @@ class CaseMaker {
     return c;
   }
 
+  void stream(Stream& s) {
+    s.partial = dice_.one_of({PartialStream::allow, PartialStream::prevent_fallback, PartialStream::prevent_retry});
+    if (dice_.percent(30)) {
+      s.prelude = dice_.between(0, 4);
+      s.prelude_limit = dice_.between(0, 4);
+    }
+    if (dice_.percent(25)) {
+      s.wanted = dice_.between(1, 6);
+      s.throws = dice_.percent(40);
+    }
+    if (!timeless_ && dice_.percent(30)) s.pace = some_time();
+  }
+
   void stop(Stop& s) {
     s.at = dice_.one_of({StopAt::before, StopAt::time, StopAt::time, StopAt::time, StopAt::event, StopAt::event,
-                         StopAt::event, StopAt::factory, StopAt::call, StopAt::rule});
+                         StopAt::event, StopAt::factory, StopAt::call, StopAt::rule, StopAt::element});
     s.number = dice_.between(1, 8);
     s.time = some_time() + some_time();
   }
@@ -185,7 +208,14 @@ inline bool timeless(const Case& c) {
   for (const Call& call : c.script) {
     if (call.takes != Duration::zero() || call.factory_takes != Duration::zero() || call.hint) return false;
   }
-  return !c.budget && c.stop.at == StopAt::never;
+  return !c.budget && c.stop.at == StopAt::never && !c.scheduled;
+}
+
+inline bool jitters(const Case& c) {
+  for (const Step& s : c.steps) {
+    if (s.waits == Waits::jittered) return true;
+  }
+  return false;
 }
 
 // The case of its first step alone, as retry() knows it.
@@ -199,6 +229,13 @@ inline Case for_retry(Case c) {
   return c;
 }
 
+// The case as a stream, whose values are not checked.
+inline Case as_stream(Case c, Form form) {
+  c.form = form;
+  c.accepting = false;
+  return c;
+}
+
 // --- A case as text --------------------------------------------------------------------------------------------------
 
 inline std::string describe(const Rule& rule) {
@@ -209,7 +246,7 @@ inline std::string describe(const Rule& rule) {
 
 inline std::string describe(const Step& s) {
   static constexpr const char* provides[] = {"a factory", "a factory that returns an expected", "a value"};
-  static constexpr const char* waits[] = {"none", "own", "delays", "spaced"};
+  static constexpr const char* waits[] = {"none", "own", "delays", "spaced", "jittered"};
   std::string out = "\"" + s.name + "\", " + provides[static_cast<int>(s.provide)];
   if (s.attempts) out += ", attempts " + (*s.attempts == unlimited ? "unlimited" : std::to_string(*s.attempts));
   if (s.waits != Waits::none) {
@@ -244,12 +281,28 @@ inline std::string describe(const Call& c) {
   if (c.does == Does::rejected) out += " as " + text(c.verdict);
   if (c.hint) out += ", retry_after " + text(*c.hint);
   if (c.factory_takes != Duration::zero()) out += ", factory takes " + text(c.factory_takes);
+  for (const Duration d : c.elements) out += ", an element after " + text(d);
   if (c.takes != Duration::zero()) out += ", takes " + text(c.takes);
   return out;
 }
 
+inline std::string describe(const Stream& s) {
+  static constexpr const char* partial[] = {"allow", "prevent_fallback", "prevent_retry"};
+  std::string out = std::string("  partial output: ") + partial[static_cast<int>(s.partial)] + "\n";
+  if (s.prelude) {
+    out += "  output begins after " + std::to_string(*s.prelude) + " elements, or " + std::to_string(s.prelude_limit) +
+           "\n";
+  }
+  if (s.wanted != 0) {
+    out += "  the consumer " + std::string(s.throws ? "throws" : "has enough") + " after " + std::to_string(s.wanted) +
+           "\n";
+  }
+  if (s.pace != Duration::zero()) out += "  the consumer spends " + text(s.pace) + " on each\n";
+  return out;
+}
+
 inline std::string describe(const Case& c) {
-  static constexpr const char* stops[] = {"never", "before", "time", "event", "factory", "call", "rule"};
+  static constexpr const char* stops[] = {"never", "before", "time", "event", "factory", "call", "rule", "element"};
   std::string out;
   for (std::size_t i = 0; i != c.steps.size(); ++i) {
     out += "  step " + std::to_string(i) + ": " + describe(c.steps[i]) + "\n";
@@ -277,6 +330,11 @@ inline std::string describe(const Case& c) {
   }
   if (c.original) out += "  FailureStyle::original\n";
   if (c.accepting) out += "  values are checked\n";
+  if (c.scheduled) out += "  StepEntry::scheduled\n";
+  if (c.form != Form::call) out += describe(c.stream);
+  if (!c.nested.empty()) {
+    out += "  within the call of attempt " + std::to_string(c.nested_in) + ":\n" + describe(c.nested.front());
+  }
   return out;
 }
 
@@ -302,6 +360,15 @@ inline std::vector<Case> smaller(const Case& c) {
   if (c.fault != 0) with([](Case& x) { x.fault = 0; });
   if (c.accepting) with([](Case& x) { x.accepting = false; });
   if (c.original) with([](Case& x) { x.original = false; });
+  if (c.scheduled) with([](Case& x) { x.scheduled = false; });
+  if (!c.nested.empty()) {
+    with([](Case& x) { x.nested.clear(); });
+    for (Case& nested : smaller(c.nested.front())) with([&](Case& x) { x.nested.front() = std::move(nested); });
+  }
+  if (c.stream.partial != PartialStream::allow) with([](Case& x) { x.stream.partial = PartialStream::allow; });
+  if (c.stream.prelude) with([](Case& x) { x.stream.prelude.reset(); });
+  if (c.stream.wanted != 0) with([](Case& x) { x.stream.wanted = 0; });
+  if (c.stream.pace != Duration::zero()) with([](Case& x) { x.stream.pace = {}; });
   if (!c.gates.empty()) {
     with([](Case& x) {
       x.gates.pop_back();
@@ -338,6 +405,7 @@ inline std::vector<Case> smaller(const Case& c) {
     const auto call_with = [&](auto change) { with([&](Case& x) { change(x.script[i]); }); };
     if (call.verdict != Verdict()) call_with([](Call& x) { x.verdict = {}; });
     if (call.hint) call_with([](Call& x) { x.hint.reset(); });
+    if (!call.elements.empty()) call_with([](Call& x) { x.elements.pop_back(); });
     if (call.takes != Duration::zero()) call_with([](Call& x) { x.takes = {}; });
     if (call.factory_takes != Duration::zero()) call_with([](Call& x) { x.factory_takes = {}; });
     if (call.does != Does::throws) {

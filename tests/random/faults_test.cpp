@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "by_hand.hpp"
 #include "catch.hpp"
 #include "results.hpp"
 
@@ -320,6 +321,8 @@ enum class Outcome { value, error, left, exhausted, aborted, other_plan_error, d
 Outcome caught() {
   try {
     throw;
+  } catch (const OwnerLeaves&) {
+    return Outcome::left;
   } catch (const planb::PlanExhausted&) {
     return Outcome::exhausted;
   } catch (const planb::PlanAborted&) {
@@ -341,33 +344,11 @@ constexpr Driver drivers[] = {Driver::run,   Driver::run_returning, Driver::run_
 
 Outcome by_hand(World& world, const ExecutionPlan<Client>& plan, const planb::RunOptions& options, int leave_at) {
   planb::PlanRun<Client> run(plan, options);
-  for (;;) {
-    const planb::RunPhase phase = run.next();
-    if (phase == planb::RunPhase::over) break;
-    if (phase == planb::RunPhase::wait) {
-      world.clock.sleep_until(run.due(), options.stop);
-      continue;
-    }
-    planb::ContextSlot<Client> context;
-    if (!run.provide(context)) continue;
-    if (run.attempt().attempt == leave_at) return Outcome::left;
-    std::optional<Cause> failure;
-    {
-      const planb::CurrentMetadata::Scope scope(run.metadata());
-      try {
-        Result result = work(world, run.attempt(), true);
-        if (!result.has_value()) failure = Cause::of(std::move(result.error()));
-      } catch (...) {
-        failure = Cause::current();
-      }
-    }
-    context.reset();
-    if (failure) {
-      run.fail(*std::move(failure));
-    } else {
-      run.succeed();
-    }
-  }
+  run_by_hand(run, options, [&](Client&, const planb::Attempt& attempt) {
+    if (attempt.attempt == leave_at) throw OwnerLeaves();
+    Result result = work(world, attempt, true);
+    return result.has_value() ? std::nullopt : std::optional(Cause::of(std::move(result.error())));
+  });
   static_cast<void>(run.report().to_string());
   switch (run.end()) {
     case planb::RunEnd::succeeded: return Outcome::value;

@@ -5,21 +5,21 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "case.hpp"
+#include "lines.hpp"
+#include "stage.hpp"
 
 namespace model {
 
-class Model {
+class Model : Stage {
  public:
-  Model(const Case& c, Shape shape) : case_(c), shape_(shape), stopped_(c.stop.at == StopAt::before) {
-    for (const GateScript& script : c.gates) gates_.push_back({script});
-    if (c.budget) budget_end_ = *c.budget;
-    look_at_time();
-  }
+  Model(const Case& c, Shape shape, Draws draws = {}) : Stage(c), shape_(shape), draws_(std::move(draws)) {}
 
   Expected run() {
     RunEnd end = RunEnd::running;
@@ -33,25 +33,25 @@ class Model {
     out_.finished = now_;
     report(end);
     out_.plan_error = "throws " + text(end) + (last_error().empty() ? "" : " nesting " + last_error());
-    out_.outcome = outcome(end);
+    out_.outcome = consumer_threw_ ? "throws sink" : outcome(end);
     return out_;
   }
 
  private:
-  struct RuleThrew {
-    bool defect;
-  };
-
   struct StepState {
     int index = 0;
     int attempts = 0;
-    int asked = 0;  // its schedule
     std::optional<Failure> cause;
     std::optional<SkipReason> skipped;
     LeaveReason left = LeaveReason::none;
     bool alert = false;
     std::optional<Duration> opens_at;
     std::optional<Duration> opens_in;
+
+    void refused(Duration opens, Duration now) {
+      opens_at = opens;
+      opens_in = opens - now;
+    }
   };
 
   struct Decision {
@@ -71,58 +71,11 @@ class Model {
     bool guarded = false;
   };
 
-  // --- Time and stops ---
-
-  void look_at_time() {
-    if (case_.stop.at == StopAt::time && case_.stop.time <= now_) stopped_ = true;
-  }
-  void pass(Duration d) {
-    now_ += d;
-    look_at_time();
-  }
-  void wait(Duration d) {
-    const Duration due = now_ + d;
-    line(wait_line(due));
-    now_ = case_.stop.at == StopAt::time ? (std::min)(due, case_.stop.time) : due;
-    look_at_time();
-  }
-  void stop_if(StopAt place, int number) {
-    if (case_.stop.at == place && case_.stop.number == number) stopped_ = true;
-  }
-
-  [[nodiscard]] bool budget_gone() const { return budget_end_ && now_ >= *budget_end_; }
-
-  // The end of the time that a step has: what is left of the budget less the reserve of every later step.
-  [[nodiscard]] std::optional<Duration> time_limit(std::size_t step) const {
-    if (!budget_end_) return std::nullopt;
-    Duration limit = *budget_end_;
-    for (std::size_t later = step + 1; later < case_.steps.size(); ++later) {
-      const Duration reserve = case_.steps[later].reserve;
-      if (reserve == forever) return -forever;
-      limit -= reserve;
-    }
-    return limit;
-  }
-
-  // --- What the caller sees ---
-
-  void line(const std::string& what) { out_.lines.push_back(at(now_, what)); }
-  void event(const std::string& what) {
-    line(what);
-    stop_if(StopAt::event, ++events_);
-  }
-  void ask(const std::string& rule) {
-    line(rule);
-    stop_if(StopAt::rule, ++rules_);
-    if (case_.fault == rules_) throw RuleThrew{case_.fault_is_defect};
-  }
-  void gate(int index, const char* what) {
-    if (case_.gates[static_cast<std::size_t>(index)].breaker) return;  // it does not tell
-    out_.gates.push_back(at(now_, gate_line(index, what)));
-  }
-
   static std::string text_of(const std::optional<Failure>& failure) {
     return failure ? text(failure->kind, failure->status) : "-";
+  }
+  static RunEnd end_for(LeaveReason reason) {
+    return reason == LeaveReason::out_of_time ? RunEnd::deadline : RunEnd::exhausted;
   }
 
   // --- Steps ---
@@ -134,26 +87,40 @@ class Model {
     for (std::size_t i = 0; i != case_.steps.size(); ++i) {
       if (stopped_) return RunEnd::interrupted;
       if (budget_gone()) return RunEnd::deadline;
+      const auto skip = [&](SkipReason reason, std::optional<Duration> opens_at = std::nullopt) {
+        passed_over(i, reason, opens_at);
+        if_no_step_is_left = reason == SkipReason::out_of_time ? RunEnd::deadline : RunEnd::exhausted;
+      };
       if (!welcome(i, guarded)) {
-        skip(i, SkipReason::declined);
-        if_no_step_is_left = RunEnd::exhausted;
+        skip(SkipReason::declined);
         continue;
       }
-      if (stopped_) return RunEnd::interrupted;  // by the guard
       accepted = true;
-      if (const auto limit = time_limit(i); limit && *limit <= now_) {
-        skip(i, SkipReason::out_of_time);
-        if_no_step_is_left = RunEnd::deadline;
+      asked_ = 0;
+      const std::optional<Duration> delay = entry_delay(i);
+      if (!delay) {
+        skip(SkipReason::declined);
         continue;
       }
-      if (const auto opens_at = refused(i)) {
-        skip(i, SkipReason::gate_closed, opens_at);
-        if_no_step_is_left = RunEnd::exhausted;
+      if (const auto limit = time_limit(i); limit && (*limit <= now_ || *delay >= *limit - now_)) {
+        skip(SkipReason::out_of_time);
+        continue;
+      }
+      if (*delay > Duration::zero()) {
+        if (const auto opens_at = closed_after(*delay, case_.steps[i].gate)) {
+          skip(SkipReason::gate_closed, opens_at);
+          continue;
+        }
+        if (!stopped_) wait(*delay);
+      }
+      if (stopped_) return RunEnd::interrupted;
+      if (const auto opens_at = refused(case_.steps[i].gate)) {
+        skip(SkipReason::gate_closed, opens_at);
         continue;
       }
       const Left left = step(i);
       if (left.end) return *left.end;
-      if_no_step_is_left = left.reason == LeaveReason::out_of_time ? RunEnd::deadline : RunEnd::exhausted;
+      if_no_step_is_left = end_for(left.reason);
       guarded = left.guarded;
       accepted = false;
     }
@@ -169,32 +136,47 @@ class Model {
     return says_yes("enter_when", i, *step.enter_when, *previous_);
   }
 
+  // In the scheduled entry a step's predicate and schedule are first asked with the failure before the step: none where
+  // they decline.
+  std::optional<Duration> entry_delay(std::size_t i) {
+    const Step& step = case_.steps[i];
+    if (!case_.scheduled || !previous_) return Duration::zero();
+    if (step.retry_while && !says_yes("retry_while", i, *step.retry_while, *previous_)) return std::nullopt;
+    if (step.waits == Waits::none) return Duration::zero();
+    const std::optional<Duration> delay = ask_schedule(i, *previous_);
+    return delay && step.max_wait && *delay > *step.max_wait ? std::nullopt : delay;
+  }
+
   bool says_yes(const char* name, std::size_t i, const Rule& rule, const Failure& failure) {
     if (rule.typed && !failure.provider_error) return false;
     ask(rule_line(name, static_cast<int>(i), rule.typed ? text(failure.status) : text_of(failure)));
     return model::says_yes(rule.statuses, failure.status);
   }
 
-  void skip(std::size_t i, SkipReason reason, std::optional<Duration> opens_at = std::nullopt) {
+  std::optional<Duration> ask_schedule(std::size_t i, const Failure& failure) {
+    const Step& step = case_.steps[i];
+    const int index = static_cast<int>(i);
+    ++asked_;
+    if (step.waits == Waits::custom) ask(schedule_line(index, asked_, text_of(failure)));
+    if (step.waits == Waits::endless) return step.delays[0];
+    if (static_cast<std::size_t>(asked_) > step.delays.size()) return std::nullopt;
+    const auto draw = draws_.find({index, asked_});
+    return draw != draws_.end() ? draw->second : step.delays[static_cast<std::size_t>(asked_) - 1];
+  }
+
+  void passed_over(std::size_t i, SkipReason reason, std::optional<Duration> opens_at) {
     StepState state;
     state.index = static_cast<int>(i);
     state.skipped = reason;
-    state.opens_at = opens_at;
-    if (opens_at) state.opens_in = *opens_at - now_;
+    if (opens_at) state.refused(*opens_at, now_);
     steps_.push_back(state);
     event(skipped_line(state.index, case_.steps[i].name, reason, opens_at));
   }
 
-  // Asks the step's gate for a permit; when it may open, where it refuses.
-  std::optional<Duration> refused(std::size_t i) {
-    const int index = case_.steps[i].gate;
-    if (index < 0) return std::nullopt;
-    GateState& state = gates_[static_cast<std::size_t>(index)];
-    const Duration opens_at = state.opens_at(now_);
-    gate(index, opens_at > now_ ? "refuses" : "admits");
-    if (opens_at > now_) return opens_at;
-    state.admitted();
-    return std::nullopt;
+  // Of a stream that has given output: what may follow.
+  [[nodiscard]] bool no_other_step() const { return delivered_ != 0 && case_.stream.partial != PartialStream::allow; }
+  [[nodiscard]] bool nothing_more() const {
+    return delivered_ != 0 && case_.stream.partial == PartialStream::prevent_retry;
   }
 
   Left step(std::size_t i) {
@@ -214,8 +196,7 @@ class Model {
       const Decision decision = decide(i, tries, *failure);
       if (decision.verdict.alert) steps_.back().alert = true;
       steps_.back().left = decision.reason;
-      steps_.back().opens_at = decision.opens_at;
-      if (decision.opens_at) steps_.back().opens_in = *decision.opens_at - now_;
+      if (decision.opens_at) steps_.back().refused(*decision.opens_at, now_);
       event(failure_line(attempts_, static_cast<int>(i), tries, step.name, now_ - started, text_of(failure),
                          decision.verdict, next_text(i, decision)));
       if (decision.rule_threw) rule_threw_ = true;
@@ -223,64 +204,57 @@ class Model {
       if (stopped_) return {RunEnd::interrupted};
       if (decision.kind == Decision::end) return {decision.run_end};
       if (decision.kind == Decision::next) {
+        if (no_other_step()) return {end_for(decision.reason)};
         return {std::nullopt, decision.reason, decision.verdict.action == Action::next_guarded};
       }
       if (decision.delay > Duration::zero()) wait(decision.delay);
       if (stopped_) return {RunEnd::interrupted};
-      if (const auto opens_at = refused(i)) {
+      if (const auto opens_at = refused(step.gate)) {
         steps_.back().left = LeaveReason::gate_closed;
-        steps_.back().opens_at = opens_at;
-        steps_.back().opens_in = *opens_at - now_;
+        steps_.back().refused(*opens_at, now_);
+        if (no_other_step()) return {RunEnd::exhausted};
         return {std::nullopt, LeaveReason::gate_closed};
       }
     }
   }
 
-  // An event tells of a step that was the last as of the end that this means.
+  // An event tells of a step that is the last, or that partial output makes the last, as of the end that this means.
   [[nodiscard]] std::string next_text(std::size_t i, const Decision& decision) const {
     if (decision.kind == Decision::retry) return retry_text(decision.delay);
     if (decision.kind == Decision::end) return end_text(decision.run_end, decision.reason);
-    if (i + 1 != case_.steps.size()) return next_step_text(decision.reason);
-    return end_text(decision.reason == LeaveReason::out_of_time ? RunEnd::deadline : RunEnd::exhausted,
-                    decision.reason);
-  }
-
-  void tell_gate(int index, const std::optional<Failure>& failure) {
-    if (index < 0) return;
-    if (!failure) {
-      gate(index, "told success");
-      gates_[static_cast<std::size_t>(index)].succeeded();
-    } else if (failure->kind == CauseKind::interrupted || failure->kind == CauseKind::defect || failure->check_threw) {
-      gate(index, "dropped");
-    } else {
-      gate(index, "told failure");
-      gates_[static_cast<std::size_t>(index)].failed(now_);
-    }
+    const bool last = i + 1 == case_.steps.size();
+    if (!last && !no_other_step()) return next_step_text(decision.reason);
+    const bool tells_reason = last || decision.reason == LeaveReason::out_of_time;
+    return end_text(end_for(decision.reason), tells_reason ? decision.reason : LeaveReason::partial_output);
   }
 
   // --- One attempt ---
+
+  static std::optional<Duration> sooner(const std::optional<Duration>& a, const std::optional<Duration>& b) {
+    const std::optional<Duration> limit = a && b ? (std::min)(*a, *b) : a ? a : b;
+    return limit == forever ? std::nullopt : limit;
+  }
+  [[nodiscard]] std::optional<Duration> timeout_of(const Step& step) const {
+    if (!step.timeout || *step.timeout >= forever - now_) return std::nullopt;
+    return now_ + *step.timeout;
+  }
+  [[nodiscard]] std::optional<Duration> left() const {
+    if (!limit_) return std::nullopt;
+    return (std::max)(*limit_ - now_, Duration::zero());
+  }
 
   std::optional<Failure> attempt(std::size_t i, int tries) {
     const Step& step = case_.steps[i];
     const int index = static_cast<int>(i);
     ++attempts_;
     ++steps_.back().attempts;
-    std::optional<Duration> limit = time_limit(i);
-    if (step.timeout && *step.timeout < forever - now_) {
-      limit = limit ? (std::min)(*limit, now_ + *step.timeout) : now_ + *step.timeout;
-    }
-    if (limit == forever) limit.reset();
-    const auto left = [&]() -> std::optional<Duration> {
-      if (!limit) return std::nullopt;
-      return (std::max)(*limit - now_, Duration::zero());
-    };
+    limit_ = sooner(time_limit(i), timeout_of(step));
     event(start_line(attempts_, index, tries, step.name));
-    if (stopped_) {
-      Failure failure;
-      failure.kind = CauseKind::interrupted;
-      failure.own_error = false;
-      return failure;
-    }
+    Failure failure;
+    failure.own_error = false;
+    failure.kind = CauseKind::interrupted;
+    if (stopped_) return failure;
+
     const Call call = call_of(case_, attempts_, step.provide, shape_);
     bool failed =
         call.does == Does::factory_throws || call.does == Does::factory_returns || call.does == Does::factory_defect;
@@ -289,33 +263,41 @@ class Model {
       pass(call.factory_takes);
       stop_if(StopAt::factory, attempts_);
     }
-    if (!failed) {
-      line(call_line(index, left(), text_of(previous_)));
-      pass(call.takes);
-      stop_if(StopAt::call, attempts_);
-      failed = call.does != Does::answers;
-    }
-    Failure failure;
-    if (case_.accepting && (call.does == Does::answers || call.does == Does::rejected)) {
-      failure.value = true;
-      if (failed) failure.verdict = call.verdict;
-      try {
-        ask(accept_line(attempts_));
-      } catch (const RuleThrew& threw) {
-        failed = true;
-        failure.value = false;  // what it threw is the failure
-        failure.check_threw = true;
-        failure.check_threw_defect = threw.defect;
+    try {
+      if (!failed) {
+        line(call_line(index, left(), text_of(previous_)));
+        switch (elements(i, call)) {
+          case Cut::none: failed = call.does != Does::answers; break;
+          case Cut::enough: return std::nullopt;
+          case Cut::consumer_threw:
+            consumer_threw_ = true;
+            if (case_.form == Form::pull) return std::nullopt;  // it walks away
+            return failure;
+          case Cut::no_more_time: failure.kind = stopped_ ? CauseKind::interrupted : CauseKind::timeout; return failure;
+        }
       }
+      if (case_.accepting && (call.does == Does::answers || call.does == Does::rejected)) {
+        failure.value = failed;
+        if (failed) failure.verdict = call.verdict;
+        ask(accept_line(attempts_));
+      }
+    } catch (const RuleThrew& threw) {  // what it threw is the failure
+      failed = true;
+      failure.value = false;
+      failure.check_threw = true;
+      failure.check_threw_defect = threw.defect;
     }
     if (!failed) return std::nullopt;
-    const bool defect = call.does == Does::defect || call.does == Does::factory_defect || failure.check_threw_defect;
-    failure.kind = defect                    ? CauseKind::defect
-                   : stopped_                ? CauseKind::interrupted
-                   : failure.value           ? CauseKind::rejected  // a late value is as good as any other
-                   : failure.check_threw     ? CauseKind::error
-                   : limit && now_ >= *limit ? CauseKind::timeout
-                                             : CauseKind::error;
+    failure.own_error = true;
+    const bool defect = (!failure.check_threw && (call.does == Does::defect || call.does == Does::factory_defect)) ||
+                        failure.check_threw_defect;
+    failure.kind = defect                      ? CauseKind::defect
+                   : stopped_                  ? CauseKind::interrupted
+                   : failure.value             ? CauseKind::rejected  // a late value is as good as any other
+                   : failure.check_threw       ? CauseKind::error
+                   : limit_ && now_ >= *limit_ ? CauseKind::timeout
+                                               : CauseKind::error;
+    if (failure.check_threw) return failure;
     failure.returned = call.does == Does::returns || call.does == Does::factory_returns;
     failure.provider_error = call.does == Does::throws || call.does == Does::factory_throws;
     if (failure.returned || failure.provider_error) {
@@ -323,6 +305,62 @@ class Model {
       failure.hint = call.hint;
     }
     return failure;
+  }
+
+  // --- The elements of a stream ---
+
+  // What kept an attempt from coming to its source's end.
+  enum class Cut { none, enough, consumer_threw, no_more_time };
+
+  // The call itself, and the elements before it.
+  Cut elements(std::size_t i, const Call& call) {
+    const bool streams = case_.form != Form::call;
+    std::deque<int> held;
+    bool committed = !case_.stream.prelude;
+    const int count = streams ? static_cast<int>(call.elements.size()) : 0;
+    for (int k = 0; k != count; ++k) {
+      line(source_line(k, left(), delivered_));
+      pass(call.elements[static_cast<std::size_t>(k)]);
+      const int element = element_of(attempts_, k);
+      if (!committed) {
+        if (static_cast<int>(held.size()) < case_.stream.prelude_limit) ask(commits_line(element));
+        committed = k >= (std::min)(*case_.stream.prelude, case_.stream.prelude_limit);
+      }
+      held.push_back(element);
+      if (committed) {
+        if (const Cut cut = deliver(i, held); cut != Cut::none) return cut;
+      } else if (!go_on(i, true)) {
+        return Cut::no_more_time;
+      }
+    }
+    if (streams) line(source_line(count, left(), delivered_));
+    pass(call.takes);
+    stop_if(StopAt::call, attempts_);
+    return call.does == Does::answers ? deliver(i, held) : Cut::none;
+  }
+
+  Cut deliver(std::size_t i, std::deque<int>& held) {
+    for (; !held.empty(); held.pop_front()) {
+      if (!go_on(i, false)) return Cut::no_more_time;
+      ++delivered_;
+      line(element_line(held.front()));
+      pass(case_.stream.pace);
+      stop_if(StopAt::element, static_cast<int>(delivered_));
+      if (static_cast<int>(delivered_) == case_.stream.wanted) {
+        return case_.stream.throws ? Cut::consumer_threw : Cut::enough;
+      }
+      if (!go_on(i, true)) return Cut::no_more_time;
+    }
+    return Cut::none;
+  }
+
+  // Between two elements. The timeout bounds the source's silence; the time that is reserved for other steps is free
+  // where none may follow.
+  bool go_on(std::size_t i, bool source_has_the_floor) {
+    if (stopped_ || budget_gone()) return false;
+    const std::optional<Duration> share = no_other_step() ? budget_end_ : time_limit(i);
+    limit_ = sooner(share, source_has_the_floor ? timeout_of(case_.steps[i]) : std::nullopt);
+    return true;
   }
 
   // --- After a failed attempt ---
@@ -340,33 +378,37 @@ class Model {
       decision.reason = reason;
       return decision;
     };
+    if (failure.kind == CauseKind::defect) return end(RunEnd::defect);
+    if (failure.kind == CauseKind::interrupted) return end(RunEnd::interrupted);
     if (failure.check_threw) {
       decision.rule_threw = true;
-      return end(failure.check_threw_defect ? RunEnd::defect : RunEnd::aborted);
+      return end(RunEnd::aborted);
     }
-    if (failure.kind == CauseKind::defect) return end(RunEnd::defect);
-    if (stopped_) return end(RunEnd::interrupted);
     if (budget_gone()) return end(RunEnd::deadline);
     try {
-      if (failure.verdict || !step.classify.empty()) {
-        if (failure.verdict) {
-          decision.verdict = *failure.verdict;
-        } else {
-          ask(rule_line("classify", static_cast<int>(i), text_of(failure)));
-          for (const auto& [status, verdict] : step.classify) {
-            if (failure.status != status) continue;
-            decision.verdict = verdict;
-            break;
-          }
+      if (failure.verdict) {
+        decision.verdict = *failure.verdict;
+      } else if (!step.classify.empty()) {
+        ask(rule_line("classify", static_cast<int>(i), text_of(failure)));
+        for (const auto& [status, verdict] : step.classify) {
+          if (failure.status != status) continue;
+          decision.verdict = verdict;
+          break;
         }
+      }
+      if (decision.verdict.action == Action::abort) return end(RunEnd::aborted);
+      if (nothing_more()) {
+        decision.reason = LeaveReason::partial_output;
+        return end(RunEnd::exhausted);
+      }
+      if (decision.verdict.action == Action::next_guarded) {
         bool guards = false;
         for (std::size_t later = i + 1; later < case_.steps.size(); ++later) {
           if (case_.steps[later].enter_when) guards = true;
         }
-        if (decision.verdict.action == Action::abort) return end(RunEnd::aborted);
-        if (decision.verdict.action == Action::next_guarded && !guards) return end(RunEnd::aborted);
-        if (decision.verdict.action != Action::retry) return next(LeaveReason::classified);
+        if (!guards) return end(RunEnd::aborted);
       }
+      if (decision.verdict.action != Action::retry) return next(LeaveReason::classified);
       if (step.retry_while && !says_yes("retry_while", i, *step.retry_while, failure)) {
         return next(LeaveReason::not_retryable);
       }
@@ -374,11 +416,9 @@ class Model {
       if (tries >= attempts) return next(LeaveReason::attempts_spent);
       Duration delay{};
       if (step.waits != Waits::none) {
-        const int asked = ++steps_.back().asked;
-        if (step.waits == Waits::custom) ask(schedule_line(static_cast<int>(i), asked, text_of(failure)));
-        const bool endless = step.waits == Waits::endless;
-        if (!endless && static_cast<std::size_t>(asked) > step.delays.size()) return next(LeaveReason::schedule_ended);
-        delay = step.delays[endless ? 0 : static_cast<std::size_t>(asked) - 1];
+        const std::optional<Duration> answer = ask_schedule(i, failure);
+        if (!answer) return next(LeaveReason::schedule_ended);
+        delay = *answer;
       }
       const bool hinted = failure.hint && *failure.hint > delay;
       if (hinted) delay = *failure.hint;
@@ -386,12 +426,9 @@ class Model {
         return next(LeaveReason::wait_too_long);
       }
       if (const auto limit = time_limit(i); limit && delay >= *limit - now_) return next(LeaveReason::out_of_time);
-      if (step.gate >= 0) {
-        const Duration opens_at = gates_[static_cast<std::size_t>(step.gate)].opens_at(now_);
-        if (opens_at > now_ + delay) {
-          decision.opens_at = opens_at;
-          return next(LeaveReason::gate_closed);
-        }
+      if (const auto opens_at = closed_after(delay, step.gate)) {
+        decision.opens_at = opens_at;
+        return next(LeaveReason::gate_closed);
       }
       decision.kind = Decision::retry;
       decision.delay = delay;
@@ -407,7 +444,7 @@ class Model {
   void report(RunEnd end) {
     std::optional<int> answered;
     if (end == RunEnd::succeeded) answered = steps_.back().index;
-    out_.report.push_back(run_line(end, attempts_, answered, text_of(previous_), rule_threw_));
+    out_.report.push_back(run_line(end, attempts_, answered, text_of(previous_), delivered_, rule_threw_));
     for (const StepState& state : steps_) {
       out_.report.push_back(step_line(state.index, case_.steps[static_cast<std::size_t>(state.index)].name,
                                       state.attempts, text_of(state.cause), state.skipped, state.left, state.alert,
@@ -416,11 +453,12 @@ class Model {
   }
 
   [[nodiscard]] std::string outcome(RunEnd end) const {
-    if (end == RunEnd::succeeded) return "gives " + std::to_string(attempts_);
+    const bool gives_result = case_.form == Form::call || case_.form == Form::push;
+    if (end == RunEnd::succeeded) return gives_result ? "gives " + std::to_string(attempts_) : "ends";
     if (end == RunEnd::defect) return "throws Defect";
     const bool original = case_.original && (end == RunEnd::exhausted || end == RunEnd::aborted);
     if (original && rule_threw_) return "throws rule";
-    if (const auto returned = last_returned(); shape_ == Shape::returning && returned) {
+    if (const auto returned = last_returned(); gives_result && shape_ == Shape::returning && returned) {
       return "returns " + text(returned->status);
     }
     if (original && !last_error().empty()) return "throws " + last_error();
@@ -439,22 +477,21 @@ class Model {
   // What is nested: empty where no attempt left an error.
   [[nodiscard]] std::string last_error() const {
     if (rule_threw_) return "rule";
+    if (previous_ && previous_->kind == CauseKind::timeout && !previous_->own_error) return "timeout";
     if (!previous_ || !previous_->own_error) return "";
+    if (previous_->check_threw) return "rule";
     return previous_->value ? "value" : text(previous_->status);
   }
 
-  const Case& case_;
-  Shape shape_;
-  Expected out_;
-  std::vector<GateState> gates_;
+  const Shape shape_;
+  const Draws draws_;
   std::vector<StepState> steps_;
-  Duration now_{};
-  std::optional<Duration> budget_end_;
-  bool stopped_;
-  bool rule_threw_ = false;
+  std::optional<Duration> limit_;  // of the attempt
+  int asked_ = 0;                  // the step's schedule
   int attempts_ = 0;
-  int events_ = 0;
-  int rules_ = 0;
+  std::size_t delivered_ = 0;
+  bool rule_threw_ = false;
+  bool consumer_threw_ = false;
   std::optional<Failure> previous_;
 };
 

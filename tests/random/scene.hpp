@@ -6,19 +6,23 @@
 #include <planb/plan.hpp>
 #include <planb/run_options.hpp>
 #include <planb/schedule.hpp>
-#include <planb/testing/virtual_clock.hpp>
+#include <planb/stream_options.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "case.hpp"
+#include "lines.hpp"
 #include "results.hpp"
+#include "watched.hpp"
 
 #if PLANB_HAS_STOP_TOKEN
 #include <stop_token>
@@ -43,9 +47,12 @@ struct Fault {
   std::optional<Duration> retry_after;
 };
 
+using Outcome = results::Outcome<int, Fault>;  // and an element of a stream
+
 struct RuleError : std::runtime_error {
   RuleError() : std::runtime_error("rule") {}
 };
+struct ConsumerError {};
 
 inline std::string text(const Cause& cause) { return model::text(cause.kind(), cause.status()); }
 inline std::string text(const std::optional<Cause>& cause) { return cause ? text(*cause) : "-"; }
@@ -59,27 +66,7 @@ inline std::optional<Duration> since_start(const std::optional<TimePoint>& t) {
 
 struct Scene;
 
-struct Client {
-  explicit Client(Scene& s) noexcept;
-  Client(const Client& other) noexcept;
-  Client& operator=(const Client&) = delete;
-  ~Client();
-
-  Scene* scene;
-};
-
-// Tells of its waits.
-class TellingClock final : public planb::Clock {
- public:
-  explicit TellingClock(Scene& scene) : scene_(scene) {}
-  [[nodiscard]] TimePoint now() const override { return inner.now(); }
-  void sleep_until(TimePoint due, planb::StopToken stop) override;
-
-  planb::testing::VirtualClock inner;
-
- private:
-  Scene& scene_;
-};
+using Client = WatchedContext<Scene>;
 
 class ScriptedGate final : public planb::Gate {
  public:
@@ -107,7 +94,8 @@ class ScriptedGate final : public planb::Gate {
 
 // One run: it plays the caller's part, writes down what it sees, and checks what holds in every run.
 struct Scene {
-  Scene(const Case& c, Shape shape) : what(c), shape_(shape), clock(*this) {
+  // `draws` has what jitter has drawn in an earlier run of the case, and gets what it draws in this one.
+  Scene(const Case& c, Shape shape, model::Draws& draws) : what(c), shape_(shape), draws_(draws), clock(*this) {
 #if PLANB_HAS_STOP_TOKEN
     if (c.stop.at == StopAt::before) stop.request_stop();
     if (c.stop.at == StopAt::time) {
@@ -144,6 +132,12 @@ struct Scene {
       case model::Waits::none: break;
       case model::Waits::list: return planb::delays(step.delays);
       case model::Waits::endless: return planb::spaced(step.delays.at(0));
+      case model::Waits::jittered:
+        return planb::modify_delay(planb::jittered(planb::delays(step.delays)),
+                                   [this, index, &step](Duration delay, const planb::ScheduleInput& input) {
+                                     drawn(index, input.attempt, step.delays, delay);
+                                     return delay;
+                                   });
       case model::Waits::custom:
         return planb::Schedule::from("own", [this, index, &step](const planb::ScheduleInput& input) {
           ask(model::schedule_line(index, input.attempt, text(input.cause)));
@@ -200,15 +194,19 @@ struct Scene {
     return planb::ExecutionPlan<Client>(std::move(steps));
   }
 
-  [[nodiscard]] planb::RunOptions options() {
-    planb::RunOptions options;
+  template <class Options = planb::RunOptions>
+  [[nodiscard]] Options options() {
+    Options options;
     options.on_event = [this](const planb::Event& event) { see(event); };
     options.budget = what.budget;
 #if PLANB_HAS_STOP_TOKEN
     options.stop = stop.get_token();
 #endif
     options.clock = &clock;
+    if (what.scheduled) options.entry = planb::StepEntry::scheduled;
     if (what.original) options.failure = planb::FailureStyle::original;
+    options.seed = 7;
+    if constexpr (std::is_same_v<Options, planb::StreamOptions>) options.partial = what.stream.partial;
     return options;
   }
 
@@ -244,14 +242,29 @@ struct Scene {
     return call;
   }
 
-  results::Outcome<int, Fault> use(const Client& client, const planb::Attempt& attempt) {
-    check(client.scene == this && live == in_plan + 1, "a call without a context of its own");
+  Outcome use(const Client& client, const planb::Attempt& attempt) {
+    look_at(client);
     return call(attempt);
   }
+  void look_at(const Client& client) {
+    check(client.world == this && live == in_plan + 1, "a call without a context of its own");
+  }
 
-  results::Outcome<int, Fault> call(const planb::Attempt& attempt) {
+  Outcome call(const planb::Attempt& attempt) {
+    open(attempt);
+    return outcome_of_call(attempt);
+  }
+
+  void open(const planb::Attempt& attempt) {
     look_at(attempt, "call");
     line(model::call_line(attempt.step_index, attempt.timeout(), text(attempt.previous())));
+    if (what.nested.empty() || what.nested_in != attempt.attempt) return;
+    const std::string difference = run_nested(what.nested.front());
+    if (!difference.empty() && broken.empty()) broken = "a run within this one does the same as alone:\n" + difference;
+    look_at(attempt, "metadata restored after a nested run");
+  }
+
+  Outcome outcome_of_call(const planb::Attempt& attempt) {
     const model::Call call = call_of(attempt.attempt, attempt.step_index);
     clock.inner.advance(call.takes);
     stop_if(StopAt::call, attempt.attempt);
@@ -269,6 +282,35 @@ struct Scene {
     return attempt.attempt;
   }
 
+  // The next element of a stream's attempt that has given so many; none where it has given all, and its end is due.
+  std::optional<int> next_element(const planb::Attempt& attempt, int given) {
+    check(live == in_plan + 1, "a context for as long as the stream");
+    look_at(attempt, "source");
+    line(model::source_line(given, attempt.timeout(), attempt.delivered()));
+    const model::Call call = call_of(attempt.attempt, attempt.step_index);
+    if (static_cast<std::size_t>(given) == call.elements.size()) return std::nullopt;
+    clock.inner.advance(call.elements[static_cast<std::size_t>(given)]);
+    return model::element_of(attempt.attempt, given);
+  }
+
+  // What committing() asks.
+  bool is_output(int element) {
+    ask(model::commits_line(element));
+    return element % 100 >= what.stream.prelude.value_or(0);
+  }
+
+  // False: the consumer wants no more.
+  bool consume(int element) {
+    check(running, "an element within an attempt");
+    check(!what.budget || clock.now().time_since_epoch() < *what.budget, "no element after the budget");
+    line(model::element_line(element));
+    clock.inner.advance(what.stream.pace);
+    stop_if(StopAt::element, ++delivered);
+    if (delivered != what.stream.wanted) return true;
+    if (what.stream.throws) throw ConsumerError();
+    return false;
+  }
+
   // `value` is the number of the attempt.
   std::optional<planb::Verdict> accept(int value) {
     ask(model::accept_line(value));
@@ -279,6 +321,12 @@ struct Scene {
 
   [[nodiscard]] model::Call call_of(int attempt, int step) const {
     return model::call_of(what, attempt, what.steps.at(static_cast<std::size_t>(step)).provide, shape_);
+  }
+
+  void drawn(int step, int asked, const std::vector<Duration>& delays, Duration delay) {
+    const Duration base = delays[static_cast<std::size_t>(asked) - 1];
+    check(delay >= base * 4 / 5 && delay <= base * 6 / 5, "jitter within its bounds");
+    check(draws_.try_emplace({step, asked}, delay).first->second == delay, "the same seed draws the same numbers");
   }
 
   void look_at(const planb::Attempt& attempt, const char* where) {
@@ -309,6 +357,7 @@ struct Scene {
       check(permits == (tells ? 1 : 0), "one permit for an attempt");
     }
     check(live == in_plan, "no context before the attempt");
+    if (std::exchange(waiting, false)) ++waits;
     running = true;
     attempts = e.attempt;
     entered = e.step_index;
@@ -359,19 +408,27 @@ struct Scene {
   void check(bool holds, const char* rule) noexcept {
     if (!holds && broken.empty()) broken = rule;
   }
+  void about_to_wait(TimePoint due, const planb::StopToken&) {
+    check(!waiting, "one wait before an attempt");
+    waiting = true;
+    line(model::wait_line(due.time_since_epoch()));
+    check(!running && live == in_plan && permits == 0, "nothing is held in a wait");
+    check(due > clock.now(), "a wait of zero calls nothing");
+    check(!what.budget || due.time_since_epoch() < *what.budget, "the budget is never overslept");
+  }
   void check_over() {
     check(!running, "a start without its end");
     check(live == in_plan, "contexts destroyed");
     check(permits == 0, "permits told or dropped");
-    // A stop may end the last wait, or a gate what was waited for.
-    const bool waited_in_vain = what.stop.at != StopAt::never || !what.gates.empty();
-    check(waits <= attempts - (attempts == 0 || waited_in_vain ? 0 : 1), "no more waits than attempts - 1");
+    check(!waiting || what.stop.at != StopAt::never, "an attempt, or a closed gate, after each wait");
+    check(waits <= (attempts == 0 ? 0 : attempts - 1), "no more waits than attempts - 1");
     check(planb::CurrentMetadata::get() == outside, "metadata restored");
   }
 
   const Case& what;
   Shape shape_;
-  TellingClock clock;
+  model::Draws& draws_;
+  WatchedClock<Scene> clock;
 #if PLANB_HAS_STOP_TOKEN
   std::stop_source stop;
   planb::Timer timer;
@@ -388,32 +445,24 @@ struct Scene {
   int live = 0;
   int in_plan = 0;  // the ready values
   int permits = 0;
-  int waits = 0;
+  int waits = 0;         // those that an attempt followed
+  bool waiting = false;  // it is due
+  int delivered = 0;
   bool running = false;
   bool has_handler = true;
   TimePoint started;
-
-  static constexpr planb::Metadata outside{77, 7};
+  const planb::Metadata outside = planb::CurrentMetadata::get();
+  std::function<std::string(const Case&)> run_nested;  // tells what differs from the model
 };
-
-inline Client::Client(Scene& s) noexcept : scene(&s) { ++scene->live; }
-inline Client::Client(const Client& other) noexcept : scene(other.scene) { ++scene->live; }
-inline Client::~Client() { --scene->live; }
-
-inline void TellingClock::sleep_until(TimePoint due, planb::StopToken stop) {
-  ++scene_.waits;
-  scene_.line(model::wait_line(due.time_since_epoch()));
-  scene_.check(!scene_.running && scene_.live == scene_.in_plan && scene_.permits == 0, "nothing is held in a wait");
-  scene_.check(due > now(), "a wait of zero calls nothing");
-  scene_.check(!scene_.what.budget || due.time_since_epoch() < *scene_.what.budget, "the budget is never overslept");
-  inner.sleep_until(due, std::move(stop));
-}
 
 inline planb::Admission ScriptedGate::admit(TimePoint now) {
   const TimePoint opens = opens_at(now);
   scene_.gate_lines.push_back(
       model::at(now.time_since_epoch(), model::gate_line(index_, opens > now ? "refuses" : "admits")));
-  if (opens > now) return {std::nullopt, opens};
+  if (opens > now) {
+    scene_.waiting = false;
+    return {std::nullopt, opens};
+  }
   ++scene_.permits;
   return {planb::Permit(*this, ++tickets_), now};
 }
