@@ -1,7 +1,5 @@
+#include "everything.hpp"
 #include "libraries.hpp"
-
-#include <planb/planb.hpp>
-#include <planb/testing.hpp>
 
 #include <cstdio>
 #include <thread>
@@ -47,6 +45,8 @@ int main() {
   }
 
   check(second_catches(first_exhaust), "one library catches by its type what the other throws");
+  check(second_runs(first_plan(), first_handler()) == 2, "one library runs the other's plan");
+  check(first_counted() == 1, "and its handler knows the error by its type");
   try {
     first_exhaust();
     check(false, "an exhausted plan throws");

@@ -50,5 +50,9 @@ int main() {
   check(calls == 3, "three attempts were made");
   check(find<decltype(second_catches)>(two, "second_catches")(find<decltype(first_exhaust)>(one, "first_exhaust")),
         "one library catches by its type what the other throws");
+  check(find<decltype(second_runs)>(two, "second_runs")(find<decltype(first_plan)>(one, "first_plan")(),
+                                                        find<decltype(first_handler)>(one, "first_handler")()) == 2,
+        "one library runs the other's plan");
+  check(find<decltype(first_counted)>(one, "first_counted")() == 1, "and its handler knows the error by its type");
   return failures == 0 ? 0 : 1;
 }

@@ -1,7 +1,5 @@
+#include "everything.hpp"
 #include "libraries.hpp"
-
-#include <planb/planb.hpp>
-#include <planb/testing.hpp>
 
 Seen second_sees() {
   const planb::Metadata here = planb::CurrentMetadata::get();
@@ -16,4 +14,13 @@ bool second_catches(void (*thrower)()) {
   } catch (...) {
   }
   return false;
+}
+
+int second_runs(const void* plan, const void* handler) {
+  return planb::run_with_plan(*static_cast<const planb::ExecutionPlan<int>*>(plan),
+                              [](int& context) {
+                                if (context == 1) throw Refusal{503};
+                                return context;
+                              },
+                              {.on_event = *static_cast<const planb::EventHandler*>(handler)});
 }
