@@ -117,6 +117,7 @@ int main(int argc, char** argv) {
   add_threads("one closed breaker", plain(guarded));
   add_threads("one closed ratio breaker", plain(rated));
 
+  bench::add_growth_rows();
   bench::add_stream_rows();
   bench::add_coroutine_rows();
   return bench::run_ratios(argc, argv);

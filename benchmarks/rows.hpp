@@ -33,6 +33,16 @@ auto* add(const char* row, const char* variant, Run run) {
                                       [run](benchmark::State& state) { measure(state, run); });
 }
 
+// A row whose run is made of so many equal parts: its times are those of one part.
+template <class Run>
+void add_in_parts(const char* row, const char* variant, int parts, Run run) {
+  benchmark::RegisterBenchmark((std::string(row) + "|" + variant).c_str(), [run, parts](benchmark::State& state) {
+    measure(state, run);
+    state.counters["parts"] = parts;
+  });
+}
+
+void add_growth_rows();
 void add_stream_rows();
 void add_coroutine_rows();
 

@@ -1,0 +1,1 @@
+#include <planb/run.hpp>
