@@ -851,6 +851,29 @@ TEST_CASE("a window of any length works at any time") {
 // --- Threads
 // ----------------------------------------------------------------------------------------------------------
 
+TEST_CASE("the successes of all threads count in the share of failures, also in those of an earlier time") {
+  CircuitBreaker breaker({.failure_ratio = 0.5, .window = 10s, .minimum_volume = 1});
+  for (int i = 0; i != 30; ++i) {
+    std::thread([&, i] {
+      for (int call = 0; call != 3; ++call) succeeds(breaker, at(i % 2 == 0 ? 1s : 5s));
+    }).join();
+  }
+  for (int i = 0; i != 89; ++i) REQUIRE(fails(breaker, at(6s)));
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(fails(breaker, at(6s)));  // 90 of 180
+  CHECK(breaker.state() == CircuitState::open);
+
+  breaker.reset(at(7s));
+  CHECK(fails(breaker, at(7s)));  // a change of state forgets the successes of every thread
+  CHECK(breaker.state() == CircuitState::open);
+
+  breaker.reset(at(8s));
+  std::thread([&] { succeeds(breaker, at(8s)); }).join();
+  std::thread([&] { succeeds(breaker, at(9s)); }).join();
+  CHECK(fails(breaker, at(19s)));  // and so does time
+  CHECK(breaker.state() == CircuitState::open);
+}
+
 TEST_CASE("many threads arrive when it becomes half-open: no more probes than permitted", "[field-41]") {
   constexpr int threads = 8;
   for (int round = 0; round != 50; ++round) {
