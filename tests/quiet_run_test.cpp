@@ -170,6 +170,19 @@ TEST_CASE("without options: step after step, more than there is room for in plac
   }
 }
 
+TEST_CASE("every attempt knows the failure before it, however many steps there are", "[quiet]") {
+  const Plan plan(steps(9));
+  const planb::RunOptions watched{.on_event = [](const auto&) {}};
+  for (const Lines& lines : {returning(plan, {1, 2, 3, 4, 5, 6, 7, 8, 9}), throwing(plan, {1, 2, 3, 4, 5, 6, 7, 8, 9}),
+                             returning(plan, {1, 2, 3, 4, 5, 6, 7, 8, 9}, watched)}) {
+    REQUIRE(lines.size() > 9);
+    for (std::size_t i = 0; i != 9; ++i) {
+      INFO(lines[i]);
+      CHECK(lines[i].ends_with(i == 0 ? "after nothing" : "after " + std::to_string(i)));
+    }
+  }
+}
+
 TEST_CASE("without options: attempts within a step, the last one's too", "[quiet]") {
   std::vector<Step> list = steps(3);
   list[0].attempts = 2;

@@ -53,14 +53,20 @@ struct Move {
 // The plan is borrowed.
 class Course {
  public:
+  Course(const Course&) = delete;
+  Course& operator=(const Course&) = delete;
+
   // Of the attempt that is running, or ran last.
   [[nodiscard]] const Attempt& attempt() const noexcept { return here_; }
   [[nodiscard]] Metadata metadata() const noexcept { return {here_.attempt, here_.step_index}; }
 
  protected:
   explicit Course(const PlanView& plan) noexcept : plan_(plan), policy_(plan.steps) {}
-  Course(Course&& other) noexcept;
-  Course& operator=(Course&&) = delete;
+  // Goes on from where `other` is, and takes what that remembers.
+  struct TakenOver {
+    Course& other;
+  };
+  explicit Course(TakenOver from) noexcept;
   ~Course() = default;
 
   [[nodiscard]] const StepPolicy& policy() const noexcept { return *policy_; }
@@ -143,13 +149,15 @@ class Course {
   InlineVector<StepRecord, 4> records_;
 };
 
-inline Course::Course(Course&& other) noexcept
-    : plan_(other.plan_),
-      policy_(other.policy_),
-      step_(other.step_),
-      delay_(other.delay_),
-      rule_error_(std::move(other.rule_error_)),
-      here_(other.here_.attempt, other.here_.step_attempt, other.here_.step_index, other.here_.step_name, &site_) {
+// cppcheck-suppress uninitMemberVar ; it does not see the list
+inline Course::Course(TakenOver from) noexcept
+    : plan_(from.other.plan_),
+      policy_(from.other.policy_),
+      step_(from.other.step_),
+      delay_(from.other.delay_),
+      rule_error_(std::move(from.other.rule_error_)) {
+  Course& other = from.other;
+  here_ = Attempt(other.here_.attempt, other.here_.step_attempt, other.here_.step_index, other.here_.step_name, &site_);
   const std::ptrdiff_t failed = other.failed_ == nullptr ? 0 : other.failed_ - other.records_.data();
   records_ = std::move(other.records_);
   if (other.record_ != nullptr) record_ = &records_.back();

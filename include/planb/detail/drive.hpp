@@ -397,7 +397,7 @@ template <class Out, class Body>
 PLANB_NOINLINE typename Out::type drive_quietly(const PlanView& plan, Body& body, FailureRoom& first) {
   QuietRun run(plan);
   return detail::make_attempts<Out>(run, body, &first, [&](FailureRoom* left) -> typename Out::type {
-    Engine engine(std::move(run), no_options());
+    Engine engine(run, no_options());
     if (!run.told()) return detail::drive<Out>(engine, body, left);
     left->failure.~Failure();
     return detail::drive<Out>(engine, body);

@@ -71,7 +71,7 @@ class Engine : public Course {
   }
 
   // A run without options that comes to more than QuietRun is for. Its last attempt is to be told of, unless told().
-  Engine(QuietRun&& run, const RunOptions& none) : Course(std::move(run)), options_(none), quiet_(true) {
+  Engine(QuietRun& run, const RunOptions& none) : Course(TakenOver{run}), options_(none), quiet_(true) {
     if (!run.told()) {
       state_ = State::attempting;
     } else if (rule_error_) {
