@@ -297,3 +297,16 @@ TEST_CASE("without options: retry() as well", "[quiet]") {
   CHECK(error.error().id == 7);
   CHECK(calls == 7);
 }
+
+TEST_CASE("without options: an error that says that it was interrupted ends the run", "[quiet]") {
+  planb::Cause interrupted;
+  planb::detail::CauseAccess::set_kind(interrupted, planb::CauseKind::interrupted);
+  int calls = 0;
+  const auto call = [&](Client&) -> results::Outcome<int, planb::Cause> {
+    ++calls;
+    return interrupted;
+  };
+  const Plan plan(steps(3));
+  CHECK_FALSE(planb::run_with_plan(plan, call).has_value());
+  CHECK(calls == 1);
+}

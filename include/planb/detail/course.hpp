@@ -158,6 +158,7 @@ inline Course::Course(TakenOver from) noexcept
       rule_error_(std::move(from.other.rule_error_)) {
   Course& other = from.other;
   here_ = Attempt(other.here_.attempt, other.here_.step_attempt, other.here_.step_index, other.here_.step_name, &site_);
+  other.site_.previous = nullptr;
   const std::ptrdiff_t failed = other.failed_ == nullptr ? 0 : other.failed_ - other.records_.data();
   records_ = std::move(other.records_);
   if (other.record_ != nullptr) record_ = &records_.back();
@@ -174,7 +175,7 @@ class QuietRun : public Course {
   // The attempt failed. True: make another. False: an Engine is to take over, and to be told of `cause` unless told().
   [[nodiscard]] PLANB_INLINE bool goes_on(Cause& cause) {
     const StepPolicy& step = policy();
-    if (!step.simple || cause.kind() == CauseKind::defect) return false;
+    if (!step.simple || cause.kind() == CauseKind::defect || cause.kind() == CauseKind::interrupted) return false;
     remember(std::move(cause));
     const LeaveReason reason = ask_rules();
     record_->left = reason;
