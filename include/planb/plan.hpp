@@ -101,7 +101,7 @@ struct PlanStorage {
   std::vector<Step<Ctx, Env>> steps;
   std::vector<StepPolicy> policies;
   std::vector<const ErrorOps*> named;
-  PlanView view;  // of the two
+  PlanView view;  // of these two
   Attempt first_attempt;
   bool plain_first = false;    // nothing has to be asked before the first step's first attempt
   Gate* gate_first = nullptr;  // or only this

@@ -15,6 +15,7 @@ namespace planb::inline PLANB_ABI::detail {
 template <class F, class... Args>
 concept CallableWith = std::is_invocable_v<F&, Args..., const Attempt&> || std::is_invocable_v<F&, Args...>;
 
+// Not by way of invoke_lvalue(): GCC copies what is returned once more for each function that hands it on.
 template <class F, class... Args>
 decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
   constexpr bool takes_attempt = std::is_invocable_v<F&, Args..., const Attempt&>;

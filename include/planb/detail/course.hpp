@@ -126,8 +126,8 @@ class Course {
     record_ = nullptr;
   }
 
-  // A rule of the plan threw: how that ends the run.
-  PLANB_COLD RunEnd end_by_rule(Cause&& error) noexcept {
+  // A rule of the plan threw `error`, or what is being handled: how that ends the run.
+  RunEnd end_by_rule(Cause&& error) noexcept {
     CauseAccess::name(error, plan_.named.first, plan_.named.count);
     rule_error_.emplace(std::move(error));
     return end_by_rule();
@@ -190,6 +190,10 @@ class QuietRun : public Course {
   }
 
   [[nodiscard]] bool told() const noexcept { return told_; }
+
+  // What an engine would tell others of.
+  void succeed() noexcept {}
+  void abandon() noexcept {}
 
  private:
   [[nodiscard]] PLANB_INLINE LeaveReason ask_rules() {

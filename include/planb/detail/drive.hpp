@@ -76,7 +76,7 @@ class RoomGuard {
   Room& room_;
 };
 
-// Tells the engine of a success when the attempt's scope is left with its value: after its context has been destroyed.
+// Tells the run of a success when the attempt's scope is left with its value: after its context has been destroyed.
 template <class Run>
 class SuccessTeller {
  public:
@@ -92,12 +92,6 @@ class SuccessTeller {
  private:
   Run& run_;
   bool armed_ = true;
-};
-template <>
-class SuccessTeller<QuietRun> {
- public:
-  explicit SuccessTeller(QuietRun&) noexcept {}
-  void disarm() noexcept {}
 };
 
 // Whether a returned value has to be looked at before the attempt is a success.
@@ -332,8 +326,6 @@ template <class Options = RunOptions>
   failure.~Failure();
   return true;
 }
-inline void abandon(Engine& run) { run.abandon(); }
-inline void abandon(QuietRun&) noexcept {}
 
 // Makes attempts while the run goes on; then gives what `end(left)` does. `body` has:
 //   Result                                the callable's return type
@@ -366,7 +358,7 @@ PLANB_INLINE typename Out::type make_attempts(Run& run, Body& body, FailureRoom*
         failure.build_returned();
       }
     }
-    PLANB_DETAIL_CATCH(failure.build, success.disarm(); detail::abandon(run))
+    PLANB_DETAIL_CATCH(failure.build, success.disarm(); run.abandon())
     success.disarm();
   }
 }
@@ -376,7 +368,8 @@ PLANB_INLINE typename Out::type make_attempts(Run& run, Body& body, FailureRoom*
 // `left` is what the run's last attempt left that it is to be told of, or null.
 template <class Out, class Body>
 PLANB_NOINLINE typename Out::type drive(Engine& run, Body& body, FailureRoom* left = nullptr) {
-  return detail::make_attempts<Out>(run, body, left, [&](FailureRoom*) -> typename Out::type { return Out::failure(run); });
+  const auto end = [&](FailureRoom*) -> typename Out::type { return Out::failure(run); };
+  return detail::make_attempts<Out>(run, body, left, end);
 }
 
 template <class Out, class Body>
@@ -387,7 +380,8 @@ PLANB_NOINLINE typename Out::type drive_engine(const PlanView& plan, Body& body,
 
 // From the failure of an attempt on that a gate has let pass.
 template <class Out, class Body>
-PLANB_NOINLINE typename Out::type drive_on(const PlanView& plan, Body& body, FailureRoom& first, FirstAttemptMade made) {
+PLANB_NOINLINE typename Out::type drive_on(const PlanView& plan, Body& body, FailureRoom& first,
+                                           FirstAttemptMade made) {
   Engine run(plan, no_options(), made);
   return detail::drive<Out>(run, body, &first);
 }

@@ -281,7 +281,7 @@ class Engine : public Course {
   void notify(const Event& event);
 
   const OptionsView options_;
-  const bool quiet_;  // no handler, budget, stop token or scheduled entry: nobody has to be asked or told
+  const bool quiet_;  // no handler, budget, stop token, scheduled entry or limit to output: nobody to be asked or told
   State state_ = State::entering;
   RunEnd end_ = RunEnd::running;
   bool guarded_ = false;         // next_guarded was said: only steps whose enter_when accepts the cause
@@ -345,7 +345,7 @@ inline void Engine::enter() {
     if (!try_enter(now)) go_to_next_step();
   } catch (...) {
     if (detail::unwinding()) throw;
-    finish(end_by_rule(Cause::current()));
+    finish(end_by_caught_rule());
   }
 #else
   if (!try_enter(now)) go_to_next_step();
@@ -447,7 +447,7 @@ inline bool Engine::start() {
     if (!admit(now)) return false;
   } catch (...) {
     if (detail::unwinding()) throw;
-    return finish(end_by_rule(Cause::current())), false;
+    return finish(end_by_caught_rule()), false;
   }
 #else
   if (!admit(now)) return false;
@@ -542,7 +542,7 @@ inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
       finish(RunEnd::interrupted);
       throw;
     }
-    move = {.run_end = end_by_rule(Cause::current())};
+    move = {.run_end = end_by_caught_rule()};
   }
 #endif
   if (record_->left == LeaveReason::none) record_->left = move.reason;
