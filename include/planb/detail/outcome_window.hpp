@@ -15,8 +15,8 @@ namespace planb::inline PLANB_ABI::detail {
 //
 // Successes are what a healthy provider has most of, so they are counted without a lock: one atomic word for each
 // bucket holds the generation for which it counts, the bucket's place in time, and the count. A success of another
-// generation finds a foreign mark there, and changes nothing. There are a few rows of such words, so that threads seldom
-// write to the same one. Everything else is called under the owner's lock.
+// generation finds a foreign mark there, and changes nothing. There are a few rows of such words: threads seldom write
+// to the same one. Everything else is called under the owner's lock.
 class OutcomeWindow {
  public:
   explicit OutcomeWindow(Duration width) noexcept
