@@ -122,7 +122,7 @@ TEST_CASE("events carry their place, their times, their cause and what comes nex
   CHECK(failure.duration == 5ms);
   CHECK(failure.cause.kind() == CauseKind::error);
   CHECK(failure.cause.status() == 503);
-  CHECK(failure.verdict == planb::Verdict{});
+  CHECK_FALSE(failure.verdict.has_value());  // nobody was asked
   CHECK(failure.next.kind == NextMove::retry);
   CHECK(failure.next.delay == 100ms);
 
@@ -158,7 +158,7 @@ TEST_CASE("a failure tells what the step decided", "[event]") {
     std::function<void(planb::Step<Client>&)> arm;
     NextMove first;  // after the first failure
     bool last_step;  // nothing behind it
-    planb::Verdict verdict = {};
+    std::optional<planb::Verdict> verdict = std::nullopt;  // none: nobody was asked
   };
   using planb::Action;
   using planb::LeaveReason;
@@ -191,12 +191,12 @@ TEST_CASE("a failure tells what the step decided", "[event]") {
                      }; },
        leaves(LeaveReason::classified),
        false,
-       {Action::next_step, true}},
+       Verdict{Action::next_step, true}},
       {"a classifier's abort",
        [](auto& s) { s.classify = [](const Cause&) { return Verdict{Action::abort}; }; },
        ends(RunEnd::aborted),
        false,
-       {Action::abort}}};
+       Verdict{Action::abort}}};
   for (const Row& row : rows) {
     INFO(row.what);
     planb::testing::VirtualClock clock;
@@ -614,9 +614,9 @@ TEST_CASE("an event as a line", "[event]") {
   CHECK(line({.kind = NextMove::next_step, .reason = LeaveReason::out_of_time}) == start + ", next step: out of time");
   CHECK(line({.kind = NextMove::end, .run_end = RunEnd::deadline}) == start + ", end: deadline exceeded");
   CHECK(line({.kind = NextMove::end, .run_end = RunEnd::exhausted}) == start + ", end: exhausted");
-  failure.verdict.alert = true;
+  failure.verdict = {planb::Action::abort, true};
   CHECK(line({.kind = NextMove::end, .run_end = RunEnd::aborted}) == start + " (alert), end: aborted");
-  failure.verdict.alert = false;
+  failure.verdict.reset();
   failure.cause = Cause::timed_out();
   CHECK(line({.kind = NextMove::retry}) == "AttemptFailure #2 step=0 openai timed out, retry");
   failure.cause = Cause::of(planb::ProviderError(503, "503 service unavailable"));

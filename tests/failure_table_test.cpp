@@ -60,7 +60,7 @@ struct Chain {
   [[nodiscard]] Names alerts() const {
     Names names;
     for (const auto& failure : log.of<planb::AttemptFailure>()) {
-      if (failure.verdict.alert) names.push_back(failure.step_name);
+      if (failure.verdict && failure.verdict->alert) names.push_back(failure.step_name);
     }
     return names;
   }

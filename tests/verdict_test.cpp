@@ -413,7 +413,7 @@ TEST_CASE("no rule is asked of a failure that a spent budget ends") {
   CHECK(result.report().end == RunEnd::deadline);
   CHECK(questions.asked->empty());
   CHECK(run.names() == Names{"alpha"});
-  CHECK(run.failures()[0].verdict == Verdict{});
+  CHECK_FALSE(run.failures()[0].verdict.has_value());
   CHECK(run.failures()[0].next.run_end == RunEnd::deadline);
 }
 
@@ -476,7 +476,7 @@ TEST_CASE("without a classifier nothing objects and nothing alerts") {
   Run run;
   static_cast<void>(run.of(Plan{{.name = "alpha", .provide = fails({failing(401)}), .attempts = 2}}));
   REQUIRE(run.failures().size() == 2);
-  CHECK(run.failures()[0].verdict == Verdict{Action::retry, false});
+  CHECK_FALSE(run.failures()[0].verdict.has_value());
   CHECK(run.failures()[0].next.kind == NextMove::retry);
 }
 
@@ -519,7 +519,7 @@ TEST_CASE("an alert is kept where the rule that is asked next throws") {
                                    .retry_while = [](const Cause&) -> bool { throw std::runtime_error("broken rule"); },
                                    .classify = always(Action::retry, true)}});
   CHECK(result.report().end == RunEnd::aborted);
-  CHECK(run.failures()[0].verdict.alert);
+  CHECK(run.failures()[0].verdict->alert);
   CHECK(result.report().steps[0].alert);
 }
 

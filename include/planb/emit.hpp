@@ -3,9 +3,9 @@
 
 #include <planb/cause.hpp>
 #include <planb/committing.hpp>
-#include <planb/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/engine.hpp>
+#include <planb/detail/failure_room.hpp>
 #include <planb/detail/invoke.hpp>
 #include <planb/result.hpp>
 
@@ -45,10 +45,9 @@ class PushStream {
  public:
   enum class End : unsigned char {
     none,
-    consumer,     // wants no more
-    cut_short,    // a stop, or the budget is gone
-    bad_element,  // an expected-like with an error
-    rule_threw,   // the predicate of committing()
+    consumer,   // wants no more
+    cut_short,  // a stop, or the budget is gone
+    failed,     // an element was an expected-like with an error, or the predicate of committing() threw
     sink_threw,
   };
 
@@ -57,6 +56,7 @@ class PushStream {
   void begin_attempt() noexcept {
     end_ = End::none;
     open_ = true;
+    failure_.clear();
     if constexpr (Rule::holds) rule_.begin_attempt();
   }
   // Before the attempt's context ends: what is held back may refer to it. From here on emit() does nothing.
@@ -72,11 +72,7 @@ class PushStream {
   bool take(X&& element) {
     if (!open_) return false;
     if constexpr (ResultType<X>) {
-      using Traits = result_traits<std::remove_cvref_t<X>>;
-      if (!detail::has_value(element)) {
-        cause_.emplace(Cause::of(Traits::error(std::forward<X>(element))));
-        return stop(End::bad_element);
-      }
+      if (detail::carries_error<X>(element, failure_.room())) return fail();
     }
     if constexpr (Rule::holds) {
       if (!commits(element)) {
@@ -100,7 +96,8 @@ class PushStream {
     return open_;
   }
 
-  [[nodiscard]] Cause take_cause() noexcept { return *std::exchange(cause_, std::nullopt); }
+  // Of End::failed.
+  [[nodiscard]] FailureKeeper& failure() noexcept { return failure_; }
 
 #if PLANB_HAS_EXCEPTIONS
   [[noreturn]] void rethrow_sinks() { std::rethrow_exception(std::exchange(thrown_, nullptr)); }
@@ -132,17 +129,9 @@ class PushStream {
 
   template <class X>
   [[nodiscard]] bool commits(const X& element) {
-#if PLANB_HAS_EXCEPTIONS
-    try {
-      return rule_.commits(element);
-    } catch (...) {
-      if (detail::unwinding()) throw;
-      cause_.emplace(Cause::current());
-      return stop(End::rule_threw);
-    }
-#else
-    return rule_.commits(element);
-#endif
+    bool commits = false;
+    if (!detail::is_answered(failure_.room(), [&] { commits = rule_.commits(element); })) return fail();
+    return commits;
   }
 
   template <class X>
@@ -154,6 +143,10 @@ class PushStream {
 
   bool resume() { return run_.resume() || stop(End::cut_short); }
 
+  bool fail() noexcept {
+    failure_.filled();
+    return stop(End::failed);
+  }
   bool stop(End end) noexcept {
     end_ = end;
     open_ = false;
@@ -189,7 +182,7 @@ class PushStream {
   [[no_unique_address]] Rule rule_;
   End end_ = End::none;
   bool open_ = false;  // elements may pass
-  std::optional<Cause> cause_;
+  FailureKeeper failure_;
 #if PLANB_HAS_EXCEPTIONS
   std::exception_ptr thrown_;
 #endif

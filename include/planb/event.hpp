@@ -83,7 +83,7 @@ struct AttemptFailure {
   TimePoint at{};
   Duration duration{};
   Cause cause = {};
-  Verdict verdict = {};
+  std::optional<Verdict> verdict = std::nullopt;  // a classifier's or an acceptance check's; none: nobody was asked
   NextMove next = {};
 };
 
@@ -208,7 +208,7 @@ template <class E>
   std::string line = detail::attempt_line("AttemptFailure", event);
   line += ' ';
   detail::append_clipped(line, detail::describe(event.cause));
-  if (event.verdict.alert) line += " (alert)";
+  if (event.verdict && event.verdict->alert) line += " (alert)";
   switch (event.next.kind) {
     case NextMove::retry:
       line += ", retry";

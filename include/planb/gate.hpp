@@ -6,6 +6,7 @@
 #include <planb/detail/config.hpp>
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -31,8 +32,10 @@ class [[nodiscard]] Permit {
   void succeeded(TimePoint now);
   void failed(const Cause& cause, TimePoint now);
 
-  // The same, for a driver that has not read its clock yet: it is read only where the gate wants to hear of a success.
-  void succeeded(const Clock& clock);
+  // The same, for a driver that has not read its clock yet: `now()` is called only where the gate wants to hear of it.
+  template <class Now>
+    requires requires(Now& now) { { now() } -> std::same_as<TimePoint>; }
+  void succeeded(Now& now);
 
  private:
   void swap(Permit& other) noexcept {
@@ -90,12 +93,15 @@ inline void Permit::succeeded(TimePoint now) {
   if (Gate* const gate = std::exchange(gate_, nullptr)) gate->on_success(ticket_, now);
 }
 
-inline void Permit::succeeded(const Clock& clock) {
+template <class Now>
+  requires requires(Now& now) { { now() } -> std::same_as<TimePoint>; }
+void Permit::succeeded(Now& now) {
   if (gate_ == nullptr) return;
   if (ticket_ != 0 && gate_->pass() == ticket_) {
     gate_ = nullptr;
   } else {
-    succeeded(clock.now());
+    const TimePoint at = now();
+    succeeded(at);
   }
 }
 

@@ -19,6 +19,12 @@
 #include <utility>
 #include <vector>
 
+#if PLANB_CHECKED
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#endif
+
 namespace planb::inline PLANB_ABI {
 
 // Why a plan was refused.
@@ -63,7 +69,9 @@ class ExecutionPlan {
   ExecutionPlan& operator=(const ExecutionPlan&) noexcept = default;
   ~ExecutionPlan() = default;
 
-  [[nodiscard]] const std::vector<step_type>& steps() const noexcept;
+  // Of a temporary plan: a copy.
+  [[nodiscard]] const std::vector<step_type>& steps() const& noexcept;
+  [[nodiscard]] std::vector<step_type> steps() const&& { return steps(); }
   [[nodiscard]] std::size_t size() const noexcept { return steps().size(); }
 
   // The same plan with `classifier` in every step that has none.
@@ -96,6 +104,29 @@ class ExecutionPlan {
 
 namespace detail {
 
+#if PLANB_CHECKED
+// How many runs borrow a plan's steps. There must be none when these end.
+class BorrowCount {
+ public:
+  BorrowCount() noexcept = default;
+  BorrowCount(const BorrowCount&) = delete;
+  BorrowCount& operator=(const BorrowCount&) = delete;
+  ~BorrowCount() {
+    if (runs_.load() == 0) return;
+    std::fputs(
+        "planb: a plan was assigned or destroyed while it was being run; keep a copy of it until the run is over\n",
+        stderr);
+    std::abort();
+  }
+
+  void begin() noexcept { runs_.fetch_add(1); }
+  void end() noexcept { runs_.fetch_sub(1); }
+
+ private:
+  std::atomic<int> runs_{0};
+};
+#endif
+
 template <class Ctx, class Env>
 struct PlanStorage {
   std::vector<Step<Ctx, Env>> steps;
@@ -105,12 +136,15 @@ struct PlanStorage {
   Attempt first_attempt;
   bool plain_first = false;    // nothing has to be asked before the first step's first attempt
   Gate* gate_first = nullptr;  // or only this
+#if PLANB_CHECKED
+  mutable BorrowCount borrowed;
+#endif
 
   explicit PlanStorage(std::vector<Step<Ctx, Env>> list)
       : steps(std::move(list)), first_attempt(1, 1, 0, steps.front().name) {
     policies.reserve(steps.size());
     for (const Step<Ctx, Env>& step : steps) {
-      policies.push_back(make_policy(step, step.name, step.enter_when ? &step.enter_when : nullptr));
+      policies.push_back(detail::make_policy(step, step.name, step.enter_when ? &step.enter_when : nullptr));
       add_named(step.retry_while.named());
       add_named(step.classify.named());
       add_named(step.enter_when.named());
@@ -138,9 +172,29 @@ struct PlanStorage {
 
   // Builds the context of an attempt of this step; see Provide. For a plan whose factories need no Env, or have it.
   [[nodiscard]] bool provide(int step, ContextRoom<Ctx>& room, const Attempt& attempt,
-                             CauseRoom& failure) const requires std::is_void_v<Env> {
+                             FailureRoom& failure) const requires std::is_void_v<Env> {
     return steps[static_cast<std::size_t>(step)].provide(room, nullptr, attempt, failure);
   }
+};
+
+// For a driver that borrows its caller's plan: noticed in a checked build where that ends before the run does.
+class BorrowedPlan {
+ public:
+#if PLANB_CHECKED
+  template <class Ctx, class Env>
+  explicit BorrowedPlan(const PlanStorage<Ctx, Env>& plan) noexcept : count_(plan.borrowed) {
+    count_.begin();
+  }
+  BorrowedPlan(const BorrowedPlan&) = delete;
+  BorrowedPlan& operator=(const BorrowedPlan&) = delete;
+  ~BorrowedPlan() { count_.end(); }
+
+ private:
+  BorrowCount& count_;
+#else
+  template <class Ctx, class Env>
+  explicit BorrowedPlan(const PlanStorage<Ctx, Env>&) noexcept {}
+#endif
 };
 
 // The drivers' way into a plan.
@@ -163,7 +217,7 @@ struct BoundProvide {
   Env* env;
   std::shared_ptr<Env> owner;  // null where the caller keeps it
 
-  bool operator()(ContextRoom<Ctx>& room, void*, const Attempt& attempt, CauseRoom& failure) const {
+  bool operator()(ContextRoom<Ctx>& room, void*, const Attempt& attempt, FailureRoom& failure) const {
     return provide(room, env, attempt, failure);
   }
 };
@@ -171,7 +225,7 @@ struct BoundProvide {
 }  // namespace detail
 
 template <class Ctx, class Env>
-const std::vector<Step<Ctx, Env>>& ExecutionPlan<Ctx, Env>::steps() const noexcept {
+const std::vector<Step<Ctx, Env>>& ExecutionPlan<Ctx, Env>::steps() const& noexcept {
   return storage_->steps;
 }
 
@@ -208,7 +262,7 @@ ExecutionPlan<Ctx> ExecutionPlan<Ctx, Env>::capture_requirements(E&& env) const 
   }
   std::vector<Step<Ctx>> copies;
   copies.reserve(size());
-  for (const step_type& step : steps()) {
+  for (const step_type& step : this->steps()) {
     copies.push_back({.name = step.name,
                       .provide = detail::BoundProvide<Ctx, Env>{step.provide, bound, owner},
                       .attempts = step.attempts,
@@ -230,7 +284,7 @@ template <class Ctx, class Env, class... More>
   static_assert((std::is_same_v<ExecutionPlan<Ctx, Env>, More> && ...),
                 "planb: merge() joins plans of the same Ctx and Env");
   std::vector<Step<Ctx, Env>> steps = first.steps();
-  (steps.insert(steps.end(), more.steps().begin(), more.steps().end()), ...);
+  (static_cast<void>(steps.insert(steps.end(), more.steps().begin(), more.steps().end())), ...);
   return ExecutionPlan<Ctx, Env>(std::move(steps));
 }
 

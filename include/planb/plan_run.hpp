@@ -6,6 +6,7 @@
 #include <planb/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/engine.hpp>
+#include <planb/detail/failure_room.hpp>
 #include <planb/metadata.hpp>
 #include <planb/plan.hpp>
 #include <planb/report.hpp>
@@ -80,20 +81,18 @@ class PlanRun {
   // false, and next() says what follows. Destroy the context before succeed() or fail().
   [[nodiscard]] bool provide(ContextSlot<Ctx>& context) {
     demand_attempt("provide()");
-    const Attempt attempt = engine_.attempt();
+    const Attempt& attempt = engine_.attempt();  // the factory may keep it: it lives as long as the run
     context.reset();
-    Cause failure;
-    [[maybe_unused]] const auto keep = [&](auto make) { failure = make(); };
+    detail::FailureRoom failure;
+    [[maybe_unused]] const auto keep = [&](auto make) { failure.build(make); };
     PLANB_DETAIL_TRY {
       const CurrentMetadata::Scope scope(engine_.metadata());
       const Factory factory(engine_);
-      detail::CauseRoom returned;
-      context.full_ = detail::PlanAccess::storage(plan_).provide(attempt.step_index, context.room_, attempt, returned);
+      context.full_ = detail::PlanAccess::storage(plan_).provide(attempt.step_index, context.room_, attempt, failure);
       if (context.full_) return true;
-      failure = returned.take();
     }
     PLANB_DETAIL_CATCH(keep, engine_.abandon())
-    engine_.fail(std::move(failure));
+    engine_.fail(failure);
     return false;
   }
 

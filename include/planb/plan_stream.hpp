@@ -129,7 +129,7 @@ class StreamState {
       close();
     }
     if (pulled == Pulled::end) return run_->succeed(), true;
-    failure.tell(*run_);
+    run_->fail(failure);
     return false;
   }
 
@@ -145,19 +145,12 @@ class StreamState {
 
   [[nodiscard]] Pulled open(FailureRoom& failure) {
     attempt_ = run_->attempt();
-    has_context_ = PlanAccess::storage(plan_).provide(attempt_.step_index, context_, attempt_, failure.returned);
-    if (!has_context_) {
-      failure.build_returned();
-      return Pulled::failed;
-    }
+    has_context_ = PlanAccess::storage(plan_).provide(attempt_.step_index, context_, attempt_, failure);
+    if (!has_context_) return Pulled::failed;
     made_.build([&]() -> Made { return detail::call_with(detail::stream_target(source_), attempt_, context_.get()); });
     has_made_ = true;
     if constexpr (!std::ranges::range<Made>) {
-      using Traits = result_traits<std::remove_cvref_t<Made>>;
-      if (!detail::has_value(made_.get())) {
-        failure.build([&] { return Cause::of(Traits::error(static_cast<Made&&>(made_.get()))); });
-        return Pulled::failed;
-      }
+      if (detail::carries_error<Made>(made_.get(), failure)) return Pulled::failed;
     }
     Range& range = SourceRange<Made>::get(made_.get());
     if constexpr (Rule::holds) rule_.begin_attempt();
@@ -196,25 +189,11 @@ class StreamState {
       }
       Element* const made = dereference();
       if constexpr (ResultType<Element>) {
-        using Traits = result_traits<std::remove_cvref_t<Element>>;
-        if (!detail::has_value(*made)) {
-          failure.build([&] { return Cause::of(Traits::error(static_cast<reference>(*made))); });
-          return Pulled::failed;
-        }
+        if (detail::carries_error<reference>(*made, failure)) return Pulled::failed;
       }
       if constexpr (Rule::holds) {
         bool commits = true;
-#if PLANB_HAS_EXCEPTIONS
-        try {
-          commits = rule_.commits(*made);
-        } catch (...) {
-          if (detail::unwinding()) throw;
-          failure.build([] { return Cause::current(); }, std::nullopt, true);
-          return Pulled::failed;
-        }
-#else
-        commits = rule_.commits(*made);
-#endif
+        if (!detail::is_answered(failure, [&] { commits = rule_.commits(*made); })) return Pulled::failed;
         if (!commits) {
           static_assert(
               std::is_constructible_v<Kept, reference>,

@@ -5,7 +5,9 @@
 #include <planb/cause.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/fail.hpp>
+#include <planb/detail/failure_room.hpp>
 #include <planb/detail/function.hpp>
+#include <planb/detail/view.hpp>
 #include <planb/result.hpp>
 
 #include <cstddef>
@@ -58,24 +60,6 @@ class ContextRoom {
   };
 };
 
-// Room for the cause of an attempt that did not come to its call. Built there only when that happens.
-union CauseRoom {
-  CauseRoom() noexcept {}   // NOLINT(modernize-use-equals-default)
-  ~CauseRoom() noexcept {}  // NOLINT(modernize-use-equals-default)
-
-  Cause cause;
-
-  void build(Cause&& from) noexcept { ::new (static_cast<void*>(std::addressof(cause))) Cause(std::move(from)); }
-  [[nodiscard]] Cause take() noexcept {
-    Cause taken = std::move(cause);
-    cause.~Cause();
-    return taken;
-  }
-};
-
-}  // namespace detail
-
-namespace detail {
 
 template <class Ctx>
 concept Context = std::is_lvalue_reference_v<Ctx> || (std::is_object_v<Ctx> && std::is_same_v<Ctx, std::decay_t<Ctx>> &&
@@ -149,6 +133,10 @@ template <class F, class Ctx, class Env>
 
 }  // namespace detail
 
+#define PLANB_DETAIL_VIEWS_TEMPORARY                                                                                 \
+  "planb: a context that is a view (std::string_view, std::span) would refer to a temporary of its factory, which has " \
+  "ended before the call; let the context own what it needs, or return a view of what outlives the attempt"
+
 // A step's source of contexts. It is called once for each attempt, through const. Forms, the first that fits wins:
 //   a Ctx                          a ready value, copied for each attempt (for `T&`: a T that outlives the plan)
 //   f(Env&, const Attempt&), f(Env&), f(const Attempt&), f()
@@ -165,29 +153,30 @@ class Provide {
   Provide(F&& f)  // NOLINT(google-explicit-constructor): a plan is written with lambdas
       : make_(adapter(std::forward<F>(f))) {}
 
-  // Builds the context of an attempt in `room`. False: the factory returned an error, and its cause was built in
+  // Builds the context of an attempt in `room`. False: the factory returned an error, and the failure was built in
   // `failure` instead. Throws what the factory throws, and then has built nothing.
   bool operator()(detail::ContextRoom<Ctx>& room, std::add_pointer_t<Env> env, const Attempt& attempt,
-                  detail::CauseRoom& failure) const {
+                  detail::FailureRoom& failure) const {
     return make_(room, env, attempt, failure);
   }
 
  private:
   using Room = detail::ContextRoom<Ctx>;
-  using Make = detail::Function<bool(Room&, std::add_pointer_t<Env>, const Attempt&, detail::CauseRoom&)>;
+  using Make = detail::Function<bool(Room&, std::add_pointer_t<Env>, const Attempt&, detail::FailureRoom&)>;
 
   template <class Factory>
-  static bool build(Room& room, [[maybe_unused]] detail::CauseRoom& failure, Factory&& factory) {
+  static bool build(Room& room, [[maybe_unused]] detail::FailureRoom& failure, Factory&& factory) {
     using Made = decltype(factory());
     if constexpr (detail::MakesContextResult<Made, Ctx>) {
       using Traits = result_traits<std::remove_cvref_t<Made>>;
       Made made = factory();
-      if (!detail::has_value(made)) {
-        failure.build(Cause::of(Traits::error(std::forward<Made>(made))));
-        return false;
-      }
+      if (detail::carries_error<Made>(made, failure)) return false;
+      using Value = decltype(Traits::value(std::forward<Made>(made)));
+      static_assert(std::is_lvalue_reference_v<Made> || !detail::views_temporary<std::remove_reference_t<Value>, Ctx>,
+                    PLANB_DETAIL_VIEWS_TEMPORARY);
       room.build([&]() -> Ctx { return Traits::value(std::forward<Made>(made)); });
     } else {
+      static_assert(!detail::views_temporary<Made, Ctx>, PLANB_DETAIL_VIEWS_TEMPORARY);
       room.build([&]() -> Ctx { return factory(); });
     }
     return true;
@@ -200,7 +189,7 @@ class Provide {
     if constexpr (detail::is_bound_provide<Target>) {
       return Make(std::forward<F>(f));
     } else if constexpr (detail::IsReferent<F, Ctx>) {
-      return Make([client = std::addressof(f)](Room& room, auto, const Attempt&, detail::CauseRoom&) {
+      return Make([client = std::addressof(f)](Room& room, auto, const Attempt&, detail::FailureRoom&) {
         room.build([&]() -> Ctx { return *client; });
         return true;
       });
@@ -214,7 +203,7 @@ class Provide {
       if (detail::is_empty<Target>(f)) detail::refuse("a step's `provide` is an empty function");
       return Make([factory = Target(std::forward<F>(f))](Room& room, [[maybe_unused]] auto env,
                                                          [[maybe_unused]] const Attempt& attempt,
-                                                         detail::CauseRoom& failure) {
+                                                         detail::FailureRoom& failure) {
         if constexpr (call == detail::Call::env_attempt) {
           return build(room, failure, [&]() -> decltype(auto) { return factory(*env, attempt); });
         } else if constexpr (call == detail::Call::env) {
@@ -242,7 +231,7 @@ class Provide {
 
   template <class F>
   static Make ready(F&& f) {
-    return Make([value = std::decay_t<F>(std::forward<F>(f))](Room& room, auto, const Attempt&, detail::CauseRoom&) {
+    return Make([value = std::decay_t<F>(std::forward<F>(f))](Room& room, auto, const Attempt&, detail::FailureRoom&) {
       room.build([&]() -> Ctx { return value; });
       return true;
     });
@@ -250,5 +239,7 @@ class Provide {
 
   Make make_;
 };
+
+#undef PLANB_DETAIL_VIEWS_TEMPORARY
 
 }  // namespace planb::inline PLANB_ABI

@@ -25,6 +25,8 @@ struct StepReport {
   int index = 0;                      // its place in the plan
   std::optional<TimePoint> opens_at = std::nullopt;  // of a closed gate: when it may be tried again
   std::optional<Duration> opens_in = std::nullopt;  // the same, from the moment when it was found closed
+  // What a classifier or an acceptance check made of the last failure, its class included; none: nobody was asked.
+  std::optional<Verdict> verdict = std::nullopt;
 };
 
 // Steps in the order of the plan, up to the last one that the run came to. Memory is bounded by the number of steps.
@@ -45,11 +47,15 @@ struct RunReport {
     return detail::step_label(steps.back().name, *answered_step);
   }
 
-  // The last failure of the run, or null.
-  [[nodiscard]] const Cause* last_cause() const noexcept {
+  // The last failure of the run, or null. Of a temporary report: a copy, or nothing.
+  [[nodiscard]] const Cause* last_cause() const& noexcept {
     if (!last_failed) return nullptr;
     const std::optional<Cause>& cause = steps[static_cast<std::size_t>(*last_failed)].cause;
     return cause ? &*cause : nullptr;
+  }
+  [[nodiscard]] std::optional<Cause> last_cause() const&& {
+    const Cause* const cause = last_cause();
+    return cause != nullptr ? std::optional<Cause>(*cause) : std::nullopt;
   }
 
   // The earliest time at which a gate that was found closed may open.

@@ -39,7 +39,7 @@ struct result_traits {};
 
 template <detail::ExpectedLike R>
 struct result_traits<R> {
-  [[nodiscard]] static bool has_value(const R& r) { return r.has_value(); }
+  [[nodiscard]] static bool has_value(const R& r) noexcept(noexcept(r.has_value())) { return r.has_value(); }
 
   template <class Self>
   [[nodiscard]] static decltype(auto) error(Self&& r) {
@@ -75,7 +75,7 @@ struct result_traits<R> {
 
 template <detail::StatusOrLike R>
 struct result_traits<R> {
-  [[nodiscard]] static bool has_value(const R& r) { return r.ok(); }
+  [[nodiscard]] static bool has_value(const R& r) noexcept(noexcept(r.ok())) { return r.ok(); }
 
   template <class Self>
   [[nodiscard]] static decltype(auto) error(Self&& r) {

@@ -7,6 +7,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/drive.hpp>
 #include <planb/detail/engine.hpp>
+#include <planb/detail/view.hpp>
 #include <planb/plan.hpp>
 #include <planb/plan_error.hpp>
 #include <planb/plan_result.hpp>
@@ -39,13 +40,14 @@ concept PlanCallable = CallableWith<CallTarget<F>, std::remove_reference_t<Ctx>&
 template <class Ctx, class F>
 struct PlanBody {
   using Room = ContextRoom<Ctx>;
-  using Result = decltype(detail::call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>(),
-                                    std::declval<std::remove_reference_t<Ctx>&>()));
+  using Raw = decltype(detail::call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>(),
+                                         std::declval<std::remove_reference_t<Ctx>&>()));
+  using Result = typename left_of_context<Ctx, CallTarget<F>, Raw>::type;
 
   const PlanStorage<Ctx, void>& plan;
   F& fn;
 
-  bool prepare(int step, Room& room, const Attempt& attempt, CauseRoom& failure) const {
+  bool prepare(int step, Room& room, const Attempt& attempt, FailureRoom& failure) const {
     return plan.provide(step, room, attempt, failure);
   }
   Result invoke(Room& room, const Attempt& attempt) const {
@@ -63,7 +65,7 @@ struct RetryBody {
 
   F& fn;
 
-  static bool prepare(int, Room&, const Attempt&, CauseRoom&) noexcept { return true; }
+  static bool prepare(int, Room&, const Attempt&, FailureRoom&) noexcept { return true; }
   Result invoke(Room&, const Attempt& attempt) const { return detail::call_with(detail::call_target(fn), attempt); }
 };
 
@@ -80,7 +82,11 @@ decltype(auto) run(const ExecutionPlan<Ctx, Env>& plan, F& fn, const RunOptions*
     using Outcome = Out<typename Body::Result>;
     static_assert(accepts_value<F, typename Body::Result>,
                   "planb: accepting() needs a callable that returns a value, not void");
+    static_assert(!gives_awaited<typename Body::Result>::value,
+                  "planb: the callable returns something that is still to be awaited (a task, a future): its attempt "
+                  "would be over before it has begun. Use co_run_with_plan, or wait for it in the callable");
     const PlanStorage<Ctx, void>& storage = PlanAccess::storage(plan);
+    [[maybe_unused]] const BorrowedPlan borrowed(storage);
     Body body{storage, fn};
     if constexpr (Outcome::runs_plain) {
       if (options == nullptr && storage.plain_first) {
@@ -156,6 +162,9 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
     using Outcome = RetryOutcome<typename Body::Result>;
     static_assert(accepts_value<F, typename Body::Result>,
                   "planb: accepting() needs a callable that returns a value, not void");
+    static_assert(!gives_awaited<typename Body::Result>::value,
+                  "planb: the callable returns something that is still to be awaited (a task, a future): its attempt "
+                  "would be over before it has begun. Use co_run_with_plan, or wait for it in the callable");
     if (const std::string text = detail::refusal(rules, "retry"); !text.empty()) refuse(text);
     const StepPolicy policy = detail::make_policy(rules, {});
     PlanView view{&policy, 1, {}};

@@ -8,6 +8,7 @@
 #include <planb/detail/drive.hpp>
 #include <planb/detail/drive_push.hpp>
 #include <planb/detail/engine.hpp>
+#include <planb/detail/view.hpp>
 #include <planb/emit.hpp>
 #include <planb/plan.hpp>
 #include <planb/plan_stream.hpp>
@@ -45,14 +46,15 @@ struct PushBody {
   using Room = ContextRoom<Ctx>;
   using Stream = PushStream<Sink, decltype(detail::commit_rule(std::declval<F&>()))>;
   using Context = std::remove_reference_t<Ctx>;
-  using Result = decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
-                                            std::declval<Context&>(), std::declval<Emit<Stream>&>()));
+  using Raw = decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
+                                         std::declval<Context&>(), std::declval<Emit<Stream>&>()));
+  using Result = typename left_of_context<Ctx, StreamTarget<F>, Raw>::type;
 
   const PlanStorage<Ctx, void>& plan;
   F& fn;
   Stream stream;
 
-  bool prepare(int step, Room& room, const Attempt& attempt, CauseRoom& failure) const {
+  bool prepare(int step, Room& room, const Attempt& attempt, FailureRoom& failure) const {
     return plan.provide(step, room, attempt, failure);
   }
   Result invoke(Room& room, const Attempt& attempt) {
@@ -79,7 +81,11 @@ decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink
     static_assert(accepts_value<F, Result>, "planb: accepting() needs a callable that returns a value, not void");
     static_assert(std::is_void_v<Result> || std::is_reference_v<Result> || std::is_move_constructible_v<Result>,
                   "planb: what the producer of a stream returns must be movable");
+    static_assert(!gives_awaited<Result>::value,
+                  "planb: the producer returns something that is still to be awaited (a task, a future): its attempt "
+                  "would be over before it has begun. Wait for it in the producer, or use co_run_with_plan");
     const PlanStorage<Ctx, void>& storage = PlanAccess::storage(plan);
+    [[maybe_unused]] const BorrowedPlan borrowed(storage);
     Engine run(storage.view, options, options.partial);
     Body body{storage, producer, {run, sink, detail::commit_rule(producer)}};
     return detail::drive_push<PlanOutcome<Result>>(run, body);

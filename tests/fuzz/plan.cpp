@@ -395,6 +395,8 @@ struct World {
     const fuzz::Step& step = what.steps[static_cast<std::size_t>(entered)];
     const CauseKind kind = e.cause.kind();
     const std::optional<Duration> hint = e.cause.retry_after();
+    const planb::Action action = e.verdict ? e.verdict->action : planb::Action::retry;
+    const bool alert = e.verdict && e.verdict->alert;
     if (e.next.kind == NextMove::retry) {
       check(e.step_attempt < most_attempts[static_cast<std::size_t>(entered)], "the last attempt is not retried");
       check(e.next.delay >= Duration::zero(), "no wait is negative");
@@ -402,9 +404,9 @@ struct World {
       check(!step.max_wait || e.next.delay <= *step.max_wait, "no wait is longer than max_wait");
       check(!what.budget || planb::detail::add(e.at, e.next.delay) < budget_end(), "no wait exceeds the budget");
       check(kind != CauseKind::defect && kind != CauseKind::interrupted, "what was stopped is not retried");
-      check(e.verdict.action == planb::Action::retry, "a verdict against it stands before a retry");
+      check(action == planb::Action::retry, "a verdict against it stands before a retry");
     }
-    if (e.verdict.action == planb::Action::abort) check(e.next.kind == NextMove::end, "abort ends the run");
+    if (action == planb::Action::abort) check(e.next.kind == NextMove::end, "abort ends the run");
     if (kind == CauseKind::interrupted) check(e.next.run_end == RunEnd::interrupted, "an interruption ends the run");
     if (kind == CauseKind::defect) check(e.next.run_end == RunEnd::defect, "a defect ends the run");
     if (stopped_at_start) check(kind == CauseKind::interrupted, "a stop at the start is an interruption");
@@ -422,12 +424,11 @@ struct World {
       check(e.next.kind != NextMove::next_step, "after output no other step is tried");
     }
     told(e, '-',
-         {static_cast<int>(kind), e.cause.status().value_or(-1), static_cast<int>(e.verdict.action),
-          e.verdict.alert ? 1 : 0, e.next.kind, e.next.delay.count(), static_cast<int>(e.next.run_end),
+         {static_cast<int>(kind), e.cause.status().value_or(-1), static_cast<int>(action), alert ? 1 : 0, e.next.kind, e.next.delay.count(), static_cast<int>(e.next.run_end),
           static_cast<int>(e.next.reason)});
     ++failures;
-    guarded = e.verdict.action == planb::Action::next_guarded;
-    alerts |= (e.verdict.alert ? 1U : 0U) << static_cast<unsigned>(entered);
+    guarded = action == planb::Action::next_guarded;
+    alerts |= (alert ? 1U : 0U) << static_cast<unsigned>(entered);
     last = e.next;
     ended = e.at;
     stopped_at_start = false;

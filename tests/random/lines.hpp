@@ -77,6 +77,8 @@ inline std::string text(Verdict verdict) {
   return std::string(name) + (verdict.alert ? "!" : "");
 }
 
+inline std::string text(const std::optional<Verdict>& verdict) { return verdict ? text(*verdict) : "-"; }
+
 // The lines of both sides. A time stands before each.
 inline std::string at(Duration now, const std::string& what) { return text(now) + " " + what; }
 inline std::string start_line(int attempt, int step, int try_number, const std::string& name) {
@@ -88,7 +90,7 @@ inline std::string success_line(int attempt, int step, int try_number, const std
          std::to_string(try_number) + " " + name + " after " + text(took);
 }
 inline std::string failure_line(int attempt, int step, int try_number, const std::string& name, Duration took,
-                                const std::string& cause, Verdict verdict, const std::string& next) {
+                                const std::string& cause, const std::optional<Verdict>& verdict, const std::string& next) {
   return "failure #" + std::to_string(attempt) + " step " + std::to_string(step) + " try " +
          std::to_string(try_number) + " " + name + " after " + text(took) + ": " + cause + ", verdict " +
          text(verdict) + ", next " + next;

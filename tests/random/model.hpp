@@ -59,9 +59,11 @@ class Model : Stage {
     Duration delay{};
     RunEnd run_end = RunEnd::exhausted;
     LeaveReason reason = LeaveReason::none;
-    Verdict verdict;
+    std::optional<Verdict> verdict;
     std::optional<Duration> opens_at;
     bool rule_threw = false;
+
+    [[nodiscard]] Action action() const { return verdict ? verdict->action : Action::retry; }
   };
 
   // How a step was over: it ended the run, or the next one is due.
@@ -194,7 +196,7 @@ class Model : Stage {
       steps_.back().cause = failure;
       previous_ = failure;
       const Decision decision = decide(i, tries, *failure);
-      if (decision.verdict.alert) steps_.back().alert = true;
+      if (decision.verdict && decision.verdict->alert) steps_.back().alert = true;
       steps_.back().left = decision.reason;
       if (decision.opens_at) steps_.back().refused(*decision.opens_at, now_);
       event(failure_line(attempts_, static_cast<int>(i), tries, step.name, now_ - started, text_of(failure),
@@ -205,7 +207,7 @@ class Model : Stage {
       if (decision.kind == Decision::end) return {decision.run_end};
       if (decision.kind == Decision::next) {
         if (no_other_step()) return {end_for(decision.reason)};
-        return {std::nullopt, decision.reason, decision.verdict.action == Action::next_guarded};
+        return {std::nullopt, decision.reason, decision.action() == Action::next_guarded};
       }
       if (decision.delay > Duration::zero()) wait(decision.delay);
       if (stopped_) return {RunEnd::interrupted};
@@ -263,6 +265,7 @@ class Model : Stage {
       pass(call.factory_takes);
       stop_if(StopAt::factory, attempts_);
     }
+    bool has_value = false;
     try {
       if (!failed) {
         line(call_line(index, left(), text_of(previous_)));
@@ -279,11 +282,13 @@ class Model : Stage {
       if (case_.accepting && (call.does == Does::answers || call.does == Does::rejected)) {
         failure.value = failed;
         if (failed) failure.verdict = call.verdict;
+        has_value = true;
         ask(accept_line(attempts_));
       }
-    } catch (const RuleThrew& threw) {  // what it threw is the failure
+    } catch (const RuleThrew& threw) {  // what it threw is the failure, or the value that it was asked about
       failed = true;
-      failure.value = false;
+      failure.value = has_value && !threw.defect;
+      failure.verdict.reset();
       failure.check_threw = true;
       failure.check_threw_defect = threw.defect;
     }
@@ -387,28 +392,29 @@ class Model : Stage {
     if (budget_gone()) return end(RunEnd::deadline);
     try {
       if (failure.verdict) {
-        decision.verdict = *failure.verdict;
+        decision.verdict = failure.verdict;
       } else if (!step.classify.empty()) {
         ask(rule_line("classify", static_cast<int>(i), text_of(failure)));
+        decision.verdict = Verdict();
         for (const auto& [status, verdict] : step.classify) {
           if (failure.status != status) continue;
           decision.verdict = verdict;
           break;
         }
       }
-      if (decision.verdict.action == Action::abort) return end(RunEnd::aborted);
+      if (decision.action() == Action::abort) return end(RunEnd::aborted);
       if (nothing_more()) {
         decision.reason = LeaveReason::partial_output;
         return end(RunEnd::exhausted);
       }
-      if (decision.verdict.action == Action::next_guarded) {
+      if (decision.action() == Action::next_guarded) {
         bool guards = false;
         for (std::size_t later = i + 1; later < case_.steps.size(); ++later) {
           if (case_.steps[later].enter_when) guards = true;
         }
         if (!guards) return end(RunEnd::aborted);
       }
-      if (decision.verdict.action != Action::retry) return next(LeaveReason::classified);
+      if (decision.action() != Action::retry) return next(LeaveReason::classified);
       if (step.retry_while && !says_yes("retry_while", i, *step.retry_while, failure)) {
         return next(LeaveReason::not_retryable);
       }

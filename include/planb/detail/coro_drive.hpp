@@ -89,6 +89,32 @@ class AnswerRoom<void> {
   bool there_ = false;
 };
 
+// A coroutine's frame is allocated with the usual alignment, and no more.
+template <class T>
+constexpr bool fits_frame = std::is_void_v<T> || std::is_reference_v<T>;
+template <class T>
+  requires std::is_object_v<T>
+constexpr bool fits_frame<T> = alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
+// An object in a frame: on the heap where the frame would misalign it.
+template <class T>
+class FrameObject {
+ public:
+  [[nodiscard]] T& operator*() noexcept { return object_; }
+
+ private:
+  T object_;
+};
+template <class T>
+  requires(!fits_frame<T>)
+class FrameObject<T> {
+ public:
+  [[nodiscard]] T& operator*() noexcept { return *object_; }
+
+ private:
+  std::unique_ptr<T> object_ = std::make_unique<T>();
+};
+
 // The metadata of an attempt over its awaits, where the task keeps it to itself.
 template <bool Restores>
 struct AwaitScope {
@@ -114,7 +140,7 @@ decltype(auto) call_sleep(Sleep& sleep, Duration time, const StopToken& stop) {
 
 // One attempt up to what is awaited, with CurrentMetadata set.
 template <class Body>
-bool prepare_attempt(const Body& body, typename Body::Room& room, const Attempt& attempt, CauseRoom& failure,
+bool prepare_attempt(const Body& body, typename Body::Room& room, const Attempt& attempt, FailureRoom& failure,
                      Metadata metadata) {
   const CurrentMetadata::Scope scope(metadata);
   return body.prepare(attempt.step_index, room, attempt, failure);
@@ -168,12 +194,21 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
     }
     AnswerRoom<typename Kit::Kept> answer;
     FailureKeeper failure;
+    [[maybe_unused]] const auto keep = [&](auto make) {
+      if (failure.has_answer()) {
+        detail::leave_after_success([&] {
+          if (run) run->succeed();
+        });
+      }
+      failure.keep_thrown(make);
+    };
     PLANB_DETAIL_TRY {
       const Attempt attempt = run ? run->attempt() : storage.first_attempt;
       const Metadata metadata{attempt.attempt, attempt.step_index};
       [[maybe_unused]] const AwaitScope<Kit::restores> scope(metadata);
-      typename Body::Room room;
-      if (detail::prepare_attempt(body, room, attempt, failure.returned(), metadata)) {
+      FrameObject<typename Body::Room> place;
+      typename Body::Room& room = *place;
+      if (detail::prepare_attempt(body, room, attempt, failure.room(), metadata)) {
         const RoomGuard guard(room);
         Work work = detail::call_attempt(body, room, attempt, metadata);
         if constexpr (std::is_void_v<R>) {
@@ -181,13 +216,16 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
           answer.keep();
         } else {
           R value = co_await detail::await_operand<Promise, Work>(work);
-          if (failure.accepts<R>(value, fn)) answer.keep(std::forward<R>(value));
+          if (detail::check<R>(value, fn, failure)) {
+            failure.answered();
+            answer.keep(std::forward<R>(value));
+          }
         }
       } else {
-        failure.build_returned();
+        failure.filled();
       }
     }
-    PLANB_DETAIL_CATCH(failure.build, if (run) run->abandon())
+    PLANB_DETAIL_CATCH(keep, if (run) run->abandon())
     if (answer) {
       if (run) run->succeed();
       if constexpr (std::is_void_v<R>) {
@@ -205,7 +243,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
         co_await detail::await_operand<Promise, Checkpoint>(checkpoint);
       }
     }
-    failure.tell(*run);
+    run->fail(failure);
   }
   if constexpr (std::is_void_v<R>) {
     Returning<R, FailureStyle::aggregate>::failure(*run);

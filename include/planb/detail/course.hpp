@@ -32,7 +32,8 @@ struct StepRecord {
   bool refused = false;  // by the gate: opens_at is known
   SkipReason skip_reason = SkipReason::declined;
   LeaveReason left = LeaveReason::none;
-  Cause cause;         // the last failure
+  std::optional<Verdict> verdict;  // that was given of the last failure
+  Cause cause;                     // the last failure
   TimePoint opens_at;  // of a gate, as learnt at refused_at
   TimePoint refused_at;
 
@@ -98,6 +99,7 @@ class Course {
     std::construct_at(&record.cause, std::move(cause));
     if (CauseAccess::is_thrown(record.cause)) CauseAccess::name(record.cause, plan_.named.first, plan_.named.count);
     record.failed = true;
+    record.verdict.reset();
     failed_ = &record;
   }
 

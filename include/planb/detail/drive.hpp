@@ -7,61 +7,19 @@
 #include <planb/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/engine.hpp>
+#include <planb/detail/failure_room.hpp>
 #include <planb/metadata.hpp>
 #include <planb/plan_error.hpp>
 #include <planb/plan_result.hpp>
 #include <planb/provide.hpp>
 #include <planb/result.hpp>
 
-#include <memory>
-#include <new>
+#include <cstdlib>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 namespace planb::inline PLANB_ABI::detail {
-
-// What is known of a failed attempt before the engine hears of it.
-struct Failure {
-  Cause cause;
-  std::optional<Verdict> verdict = std::nullopt;
-  bool by_rule = false;  // the acceptance check threw
-
-  PLANB_INLINE void tell(Engine& run) {
-    if (by_rule) {
-      run.fail_by_rule(std::move(cause));
-    } else {
-      run.fail(std::move(cause), verdict);
-    }
-  }
-};
-
-// Room for a Failure that an attempt may leave. Nothing is built for one that succeeds.
-union FailureRoom {
-  FailureRoom() noexcept {}   // NOLINT(modernize-use-equals-default)
-  ~FailureRoom() noexcept {}  // NOLINT(modernize-use-equals-default)
-
-  Failure failure;
-  CauseRoom returned;  // by a factory
-
-  // `make()` gives the cause, in place.
-  template <class Make>
-  void build(Make&& make, std::optional<Verdict> verdict = std::nullopt, bool by_rule = false) {
-    ::new (static_cast<void*>(std::addressof(failure))) Failure{make(), verdict, by_rule};
-  }
-  void build_returned() {
-    build([cause = returned.take()]() mutable { return std::move(cause); });
-  }
-
-  // Tells the engine, and leaves the room empty.
-  PLANB_INLINE void tell(Engine& run) {
-    struct Empty {
-      Failure& failure;
-      ~Empty() { failure.~Failure(); }
-    } const empty{failure};
-    failure.tell(run);
-  }
-};
 
 // Ends the life of a context that was built.
 template <class Room>
@@ -76,6 +34,21 @@ class RoomGuard {
   Room& room_;
 };
 
+// Within a handler: tells of a success whose value was lost on its way, and lets what is being handled leave.
+template <class Tell>
+[[noreturn]] PLANB_NOINLINE void leave_after_success([[maybe_unused]] Tell tell) {
+#if PLANB_HAS_EXCEPTIONS
+  try {
+    tell();
+  } catch (...) {
+    if (detail::unwinding()) throw;
+  }
+  throw;
+#else
+  std::abort();
+#endif
+}
+
 // Tells the run of a success when the attempt's scope is left with its value: after its context has been destroyed.
 template <class Run>
 class SuccessTeller {
@@ -88,11 +61,26 @@ class SuccessTeller {
   }
 
   void disarm() noexcept { armed_ = false; }
+  [[noreturn]] void leave() {
+    armed_ = false;
+    detail::leave_after_success([this] { run_.succeed(); });
+  }
 
  private:
   Run& run_;
   bool armed_ = true;
 };
+
+// Keeps what is being handled in an attempt. Nothing but its call can throw where its value is not looked at.
+template <bool Checked, class Teller, class Make>
+void keep_thrown(Stage stage, Teller& success, FailureRoom& failure, Make& make) {
+  if constexpr (Checked) {
+    if (stage == Stage::answered) success.leave();
+    detail::keep_thrown(stage, failure, make);
+  } else {
+    failure.build(make);
+  }
+}
 
 // Whether a returned value has to be looked at before the attempt is a success.
 template <class R, class F>
@@ -109,11 +97,20 @@ template <class R>
   return cause;
 }
 
-// Out of line, so that GCC does not copy the result piecemeal where it is a success.
+// The value in the cause of an attempt whose acceptance check threw; where it cannot be kept, the cause stays.
 template <class R>
-PLANB_NOINLINE void keep_error(R&& result, FailureRoom& failure) {
-  failure.build(
-      [&] { return Cause::of(result_traits<std::remove_cvref_t<R>>::error(std::forward<R>(result))); });
+void keep_value(Cause& cause, R&& value) {
+  if (cause.kind() == CauseKind::defect) return;
+#if PLANB_HAS_EXCEPTIONS
+  try {
+#endif
+    Cause kept = detail::rejected(std::forward<R>(value));
+    if (CauseAccess::holds(kept)) cause = std::move(kept);
+#if PLANB_HAS_EXCEPTIONS
+  } catch (...) {
+    if (detail::unwinding()) throw;
+  }
+#endif
 }
 
 // Looks at what the callable returned as an R. False: the attempt failed, and `failure` was built from the result.
@@ -121,25 +118,16 @@ template <class R, class F>
 [[nodiscard]] bool check(std::remove_reference_t<R>& result, F& fn, FailureRoom& failure) {
   using Result = std::remove_cvref_t<R>;
   if constexpr (ResultType<R>) {
-    if (!detail::has_value(result)) {
-      detail::keep_error(std::forward<R>(result), failure);
-      return false;
-    }
+    if (detail::carries_error<R>(result, failure)) return false;
   }
   if constexpr (is_accepting<std::remove_cvref_t<F>>) {
     const auto ask = [&](auto&& value) {
       Acceptance refusal;
-#if PLANB_HAS_EXCEPTIONS
-      try {
-        refusal = detail::ask_acceptance(fn.accepts, value);
-      } catch (...) {
-        if (detail::unwinding()) throw;
-        failure.build([] { return Cause::current(); }, std::nullopt, true);
+      if (!detail::is_answered(failure, [&] { refusal = detail::ask_acceptance(fn.accepts, value); })) {
+        // The value is neither accepted nor refused: it is kept, beside what the check threw.
+        detail::keep_value(failure.failure.cause, std::forward<decltype(value)>(value));
         return false;
       }
-#else
-      refusal = detail::ask_acceptance(fn.accepts, value);
-#endif
       if (!refusal.refused) return true;
       failure.build([&] { return detail::rejected(std::forward<decltype(value)>(value)); }, refusal.verdict);
       return false;
@@ -163,46 +151,13 @@ template <class R, class F>
   return true;
 }
 
-// A Failure that an attempt may leave, and that ends with it where nobody tells the engine.
-class FailureKeeper {
- public:
-  FailureKeeper() noexcept = default;
-  FailureKeeper(const FailureKeeper&) = delete;
-  FailureKeeper& operator=(const FailureKeeper&) = delete;
-  ~FailureKeeper() {
-    if (full_) room_.failure.~Failure();
-  }
-
-  [[nodiscard]] explicit operator bool() const noexcept { return full_; }
-  [[nodiscard]] Cause& cause() noexcept { return room_.failure.cause; }
-  [[nodiscard]] bool defect() const noexcept { return full_ && room_.failure.cause.kind() == CauseKind::defect; }
-
-  [[nodiscard]] CauseRoom& returned() noexcept { return room_.returned; }
-  void build_returned() {
-    room_.build_returned();
-    full_ = true;
-  }
-  template <class Make>
-  void build(Make&& make) {
-    room_.build(std::forward<Make>(make));
-    full_ = true;
-  }
-  // Whether the attempt's value makes it a success.
-  template <class R, class F>
-  [[nodiscard]] bool accepts(std::remove_reference_t<R>& result, F& fn) {
-    full_ = !detail::check<R>(result, fn, room_);
-    return !full_;
-  }
-
-  void tell(Engine& run) {
-    full_ = false;
-    room_.tell(run);
-  }
-
- private:
-  FailureRoom room_;
-  bool full_ = false;
-};
+// The same, where what the attempt leaves is kept until the engine hears of it.
+template <class R, class F>
+[[nodiscard]] bool check(std::remove_reference_t<R>& result, F& fn, FailureKeeper& failure) {
+  if (detail::check<R>(result, fn, failure.room())) return true;
+  failure.filled();
+  return false;
+}
 
 template <class E>
 constexpr bool from_plan_error = std::is_constructible_v<E, const PlanError&> && !std::is_same_v<E, std::exception>;
@@ -317,12 +272,12 @@ template <class Options = RunOptions>
 
 // The loop's questions to its run. `left` is what the last attempt left, or null at first.
 [[nodiscard]] PLANB_INLINE bool goes_on(Engine& run, FailureRoom* left) {
-  if (left != nullptr) left->tell(run);
+  if (left != nullptr) run.fail(*left);
   return detail::await_attempt(run);
 }
 [[nodiscard]] PLANB_INLINE bool goes_on(QuietRun& run, FailureRoom* left) {
   Failure& failure = left->failure;
-  if (failure.by_rule || failure.verdict || !run.goes_on(failure.cause)) return false;
+  if (failure.rule_error || failure.verdict || !run.goes_on(failure.cause)) return false;
   failure.~Failure();
   return true;
 }
@@ -330,35 +285,38 @@ template <class Options = RunOptions>
 // Makes attempts while the run goes on; then gives what `end(left)` does. `body` has:
 //   Result                                the callable's return type
 //   Room                                  for the context of one attempt
-//   prepare(step, room, attempt, failure) builds the context; false: builds the cause in `failure` instead
+//   prepare(step, room, attempt, failure) builds the context; false: builds the failure in `failure` instead
 //   invoke(room, attempt) -> Result       makes the call
 //   fn                                    the callable, for its acceptance check
 template <class Out, class Run, class Body, class End>
 PLANB_INLINE typename Out::type make_attempts(Run& run, Body& body, FailureRoom* left, End&& end) {
   using R = typename Body::Result;
+  constexpr bool checked = is_checked<R, decltype(body.fn)>;
   FailureRoom failure;
   for (;; left = &failure) {
     if (!detail::goes_on(run, left)) return end(left);
     SuccessTeller<Run> success(run);
+    [[maybe_unused]] Stage stage = Stage::calling;
+    [[maybe_unused]] const auto keep = [&](auto make) { detail::keep_thrown<checked>(stage, success, failure, make); };
     PLANB_DETAIL_TRY {
       const Attempt& attempt = run.attempt();
       const CurrentMetadata::Scope scope(run.metadata());
       typename Body::Room room;
-      if (body.prepare(attempt.step_index, room, attempt, failure.returned)) {
+      if (body.prepare(attempt.step_index, room, attempt, failure)) {
         const RoomGuard guard(room);
-        if constexpr (is_checked<R, decltype(body.fn)>) {
+        if constexpr (checked) {
           R result = body.invoke(room, attempt);
           if (detail::check<R>(result, body.fn, failure)) {
+            stage = Stage::answered;
             return Out::success(run, [&]() -> R { return std::forward<R>(result); });
           }
+          stage = Stage::failed;
         } else {
           return Out::success(run, [&]() -> R { return body.invoke(room, attempt); });
         }
-      } else {
-        failure.build_returned();
       }
     }
-    PLANB_DETAIL_CATCH(failure.build, success.disarm(); run.abandon())
+    PLANB_DETAIL_CATCH(keep, success.disarm(); run.abandon())
     success.disarm();
   }
 }
@@ -409,6 +367,10 @@ class PassTeller {
   }
 
   void disarm() noexcept { armed_ = false; }
+  [[noreturn]] void leave() {
+    armed_ = false;
+    detail::leave_after_success([this] { tell(); });
+  }
 
  private:
   PLANB_COLD void tell() {
@@ -431,6 +393,9 @@ class PassTeller {
 struct NobodyToTell {
   explicit NobodyToTell(FirstAttemptMade) noexcept {}
   void disarm() noexcept {}
+  [[noreturn]] static void leave() {
+    detail::leave_after_success([] {});
+  }
 };
 
 // A run without options whose first step has nothing to ask, or a gate that let it pass: the engine is made when the
@@ -438,25 +403,30 @@ struct NobodyToTell {
 template <class Out, class Teller, class Body>
 typename Out::type drive_plain(const Attempt& attempt, Body& body, const PlanView& plan, FirstAttemptMade made = {}) {
   using R = typename Body::Result;
+  constexpr bool checked = is_checked<R, decltype(body.fn)>;
   FailureRoom failure;
   {
     Teller success(made);
+    [[maybe_unused]] Stage stage = Stage::calling;
+    [[maybe_unused]] const auto keep = [&](auto make) { detail::keep_thrown<checked>(stage, success, failure, make); };
     PLANB_DETAIL_TRY {
       const CurrentMetadata::Scope scope({1, 0});
       typename Body::Room room;
-      if (body.prepare(0, room, attempt, failure.returned)) {
+      if (body.prepare(0, room, attempt, failure)) {
         const RoomGuard guard(room);
-        if constexpr (is_checked<R, decltype(body.fn)>) {
+        if constexpr (checked) {
           R result = body.invoke(room, attempt);
-          if (detail::check<R>(result, body.fn, failure)) return std::forward<R>(result);
+          if (detail::check<R>(result, body.fn, failure)) {
+            stage = Stage::answered;
+            return std::forward<R>(result);
+          }
+          stage = Stage::failed;
         } else {
           return body.invoke(room, attempt);
         }
-      } else {
-        failure.build_returned();
       }
     }
-    PLANB_DETAIL_CATCH(failure.build, success.disarm())
+    PLANB_DETAIL_CATCH(keep, success.disarm())
     success.disarm();
   }
   if constexpr (std::is_same_v<Teller, NobodyToTell>) {

@@ -49,16 +49,15 @@ template <class Stream>
   if (!failure.defect()) {
     switch (stream.end()) {
       case End::consumer: run.succeed(); return true;
-      case End::rule_threw: run.fail_by_rule(stream.take_cause()); return false;
-      case End::bad_element: run.fail(stream.take_cause()); return false;
+      case End::failed: run.fail(stream.failure()); return false;
       case End::cut_short:
-        if (!failure) failure.build([] { return Engine::cut_short(); });
+        if (!failure) failure.keep(Engine::cut_short());
         break;
       case End::sink_threw:
       case End::none: break;
     }
   }
-  failure.tell(run);
+  run.fail(failure);
   return false;
 }
 
@@ -72,11 +71,15 @@ typename Out::type drive_push(Engine& run, Body& body) {
     body.stream.begin_attempt();
     {
       SuccessTeller success(run);
+      [[maybe_unused]] const auto keep = [&](auto make) {
+        if (failure.has_answer()) success.leave();
+        failure.keep_thrown(make);
+      };
       PLANB_DETAIL_TRY {
         const Attempt attempt = run.attempt();
         const CurrentMetadata::Scope scope(run.metadata());
         typename Body::Room room;
-        if (body.prepare(attempt.step_index, room, attempt, failure.returned())) {
+        if (body.prepare(attempt.step_index, room, attempt, failure.room())) {
           const RoomGuard guard(room);
           const StreamGuard stream_guard(body.stream);
           if constexpr (std::is_void_v<R>) {
@@ -85,15 +88,16 @@ typename Out::type drive_push(Engine& run, Body& body) {
           } else {
             R result = body.invoke(room, attempt);
             if (body.stream.end() == End::consumer ||
-                (failure.accepts<R>(result, body.fn) && detail::settles_well(body.stream))) {
+                (detail::check<R>(result, body.fn, failure) && detail::settles_well(body.stream))) {
+              failure.answered();
               return std::forward<R>(result);
             }
           }
         } else {
-          failure.build_returned();
+          failure.filled();
         }
       }
-      PLANB_DETAIL_CATCH(failure.build, success.disarm(); run.abandon())
+      PLANB_DETAIL_CATCH(keep, success.disarm(); run.abandon())
       success.disarm();
     }
     if (detail::settle(run, body.stream, failure)) {

@@ -8,6 +8,7 @@
 #include <planb/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/course.hpp>
+#include <planb/detail/failure_room.hpp>
 #include <planb/detail/misuse.hpp>
 #include <planb/detail/options_view.hpp>
 #include <planb/detail/step_policy.hpp>
@@ -58,7 +59,7 @@ class Engine : public Course {
                options.entry == StepEntry::immediate && partial == PartialStream::allow),
         partial_(partial) {
     if (options_.budget) {
-      const TimePoint start = clock().now();
+      const TimePoint start = latest_ = clock().now();
       budget_end_ = *options_.budget > Duration::zero() ? add(start, *options_.budget) : start;
     }
   }
@@ -103,8 +104,23 @@ class Engine : public Course {
   // The attempt failed. `verdict` is an acceptance check's, and stands before the classifier's.
   void fail(Cause&& cause, std::optional<Verdict> verdict = std::nullopt);
 
-  // The attempt's acceptance check threw `error`, which ends the run.
-  void fail_by_rule(Cause&& error);
+  // A rule of the attempt's own threw `rule`, which ends the run: its acceptance check, or its result when asked.
+  void fail_by_rule(Cause&& cause, Cause&& rule);
+
+  // The attempt left what is in the room, which is empty then.
+  PLANB_INLINE void fail(FailureRoom& room) {
+    struct Empty {
+      Failure& failure;
+      ~Empty() { failure.~Failure(); }
+    } const empty{room.failure};
+    Failure& failure = room.failure;
+    if (failure.rule_error) {
+      fail_by_rule(std::move(failure.cause), std::move(*failure.rule_error));
+    } else {
+      fail(std::move(failure.cause), failure.verdict);
+    }
+  }
+  void fail(FailureKeeper& keeper) { fail(keeper.release()); }
 
   // The attempt was given up from outside: its thread or its owner goes away.
   void abandon();
@@ -151,9 +167,19 @@ class Engine : public Course {
   }
 
   [[nodiscard]] RunReport report() const;
-  // The report of a success that is about to be told.
+  // The report of a success that is about to be told. Where it cannot be built, it says less: its steps are missing.
   [[nodiscard]] RunReport success_report() const {
-    RunReport result = report();
+    RunReport result;
+#if PLANB_HAS_EXCEPTIONS
+    try {
+      result = report();
+    } catch (...) {
+      if (detail::unwinding()) throw;
+      result.attempts = here_.attempt;
+    }
+#else
+    result = report();
+#endif
     result.end = RunEnd::succeeded;
     result.answered_step = step_;
     return result;
@@ -166,16 +192,49 @@ class Engine : public Course {
   // Reads the clock once, and only if something asks.
   class Now {
    public:
-    explicit Now(const Engine& engine) noexcept : engine_(engine) {}
+    explicit Now(Engine& engine) noexcept : engine_(engine) {}
     [[nodiscard]] TimePoint operator()() {
-      if (!now_) now_ = engine_.clock().now();
+      if (!now_) now_ = engine_.read_clock();
       return *now_;
     }
 
    private:
-    const Engine& engine_;
+    Engine& engine_;
     std::optional<TimePoint> now_;
   };
+
+  // What a clock throws is kept, so that what has begun is told to its end, and leaves at the end of next(), succeed()
+  // or fail(): see leave_if_clock_threw(). The time is then the latest that is known.
+  [[nodiscard]] TimePoint read_clock() {
+#if PLANB_HAS_EXCEPTIONS
+    try {
+      latest_ = clock().now();
+    } catch (...) {
+      if (detail::unwinding()) throw;
+      clock_error_ = std::current_exception();
+    }
+#else
+    latest_ = clock().now();
+#endif
+    return latest_;
+  }
+  [[nodiscard]] bool clock_threw() const noexcept {
+#if PLANB_HAS_EXCEPTIONS
+    return clock_error_ != nullptr;
+#else
+    return false;
+#endif
+  }
+  void leave_if_clock_threw() {
+    if (clock_threw()) [[unlikely]] leave_with_clock_error();
+  }
+  PLANB_COLD void leave_with_clock_error() {
+    finish(RunEnd::interrupted);
+    permit_.reset();
+#if PLANB_HAS_EXCEPTIONS
+    std::rethrow_exception(std::exchange(clock_error_, nullptr));
+#endif
+  }
 
   [[noreturn]] static void misuse_from_within(const char* call);
 
@@ -205,6 +264,9 @@ class Engine : public Course {
   void begin_quietly() {
     begin_attempt();
     site_.clock = nullptr;
+#if PLANB_HAS_STOP_TOKEN
+    site_.own_stop.reset();  // of an attempt that was asked after its end
+#endif
     set_deadline(no_deadline);
     watched_ = false;
     state_ = State::attempting;
@@ -252,7 +314,7 @@ class Engine : public Course {
   [[nodiscard]] bool watch(bool source_has_the_floor);
 
   [[nodiscard]] std::optional<Duration> ask_schedule(const Cause& cause, Now& now);
-  [[nodiscard]] Move decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now);
+  [[nodiscard]] Move decide(std::optional<Verdict>& verdict, std::optional<Verdict> accepted, Now& now);
   [[nodiscard]] Move obey(Action action) noexcept;
   [[nodiscard]] LeaveReason objection(Now& now);
   [[nodiscard]] Move leave(LeaveReason reason) noexcept;
@@ -272,7 +334,7 @@ class Engine : public Course {
   }
   void tell_success();
   void tell_permit(Now& now);
-  void tell_failure(Move move, Verdict verdict, Now& now);
+  void tell_failure(Move move, std::optional<Verdict> verdict, Now& now);
 
   template <class E>
   [[nodiscard]] bool wanted() const noexcept {
@@ -292,6 +354,10 @@ class Engine : public Course {
   TimePoint due_;
   TimePoint started_;
   TimePoint budget_end_;
+  TimePoint latest_;                // that the clock said
+#if PLANB_HAS_EXCEPTIONS
+  std::exception_ptr clock_error_;  // what the clock threw, until it leaves
+#endif
   TimePoint attempt_end_;           // of the running attempt, whatever its timeout: the end of its share of the budget
   const Cause* telling_ = nullptr;  // where the cause of *record_ is while handlers are told of it
   std::optional<Permit> permit_;
@@ -310,6 +376,7 @@ inline RunPhase Engine::next() {
           state_ = State::ready;
         } else {
           enter();
+          leave_if_clock_threw();
         }
         break;
       case State::waiting: {
@@ -317,10 +384,12 @@ inline RunPhase Engine::next() {
         if (stopped()) {
           finish(RunEnd::interrupted);
         } else if (now() < due_) {
+          leave_if_clock_threw();
           return RunPhase::wait;
         } else {
           state_ = State::ready;
         }
+        leave_if_clock_threw();
         break;
       }
       case State::ready:
@@ -329,6 +398,7 @@ inline RunPhase Engine::next() {
           return RunPhase::attempt;
         }
         if (start()) return RunPhase::attempt;
+        leave_if_clock_threw();
         break;
     }
   }
@@ -429,7 +499,9 @@ inline bool Engine::start() {
   Now now(*this);
   state_ = State::deciding;
   if (stopped()) return finish(RunEnd::interrupted), false;
+  if (policy().timeout || options_.on_event) static_cast<void>(now());  // before anything is taken or told
   if (out_of_budget(now)) return finish(RunEnd::deadline), false;
+  if (clock_threw()) return false;
   const Duration left = time_left(now);
   if (left <= Duration::zero()) {  // a wait that took longer than it should
     if (record_ != nullptr) {
@@ -452,6 +524,7 @@ inline bool Engine::start() {
 #else
   if (!admit(now)) return false;
 #endif
+  if (clock_threw()) return false;
   guarded_ = guard_accepted_ = false;
   begin_attempt();
   const StepPolicy& step = policy();
@@ -490,7 +563,7 @@ inline void Engine::tell_success() {
   // must not be caught for good.
   std::exception_ptr defect;
   try {
-    if (permit_) permit_->succeeded(clock());
+    if (permit_) permit_->succeeded(now);
   } catch (const Defect&) {
     defect = std::current_exception();
   } catch (...) {
@@ -501,7 +574,7 @@ inline void Engine::tell_success() {
     }
   }
 #else
-  if (permit_) permit_->succeeded(clock());
+  if (permit_) permit_->succeeded(now);
 #endif
   permit_.reset();
   if (wanted<AttemptSuccess>()) {
@@ -510,6 +583,7 @@ inline void Engine::tell_success() {
   }
 #if PLANB_HAS_EXCEPTIONS
   if (defect != nullptr) std::rethrow_exception(defect);
+  if (clock_threw()) std::rethrow_exception(std::exchange(clock_error_, nullptr));
 #endif
 }
 
@@ -525,30 +599,38 @@ inline void Engine::look_at_time(Cause& cause, Now& now) const {
 
 inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
   Now now(*this);
+  if (wanted<AttemptFailure>()) static_cast<void>(now());  // before its rules, which may take their time
   if (!quiet_ || site_.clock != nullptr) look_at_time(cause, now);
   close_attempt();
   remember(std::move(cause));
-  Verdict verdict;
-  Move move;
+  std::optional<Verdict> verdict;
+  Move move{.run_end = RunEnd::interrupted};
+  if (!clock_threw()) {
 #if PLANB_HAS_EXCEPTIONS
-  try {
+    try {
 #endif
-    if (permit_) tell_permit(now);
-    move = decide(verdict, accepted, now);
+      if (permit_) tell_permit(now);
+      move = decide(verdict, accepted, now);
 #if PLANB_HAS_EXCEPTIONS
-  } catch (...) {
-    if (detail::unwinding()) {
-      tell_failure({.run_end = RunEnd::interrupted}, verdict, now);
-      finish(RunEnd::interrupted);
-      throw;
+    } catch (...) {
+      if (detail::unwinding()) {
+        tell_failure({.run_end = RunEnd::interrupted}, verdict, now);
+        finish(RunEnd::interrupted);
+        throw;
+      }
+      move = {.run_end = end_by_caught_rule()};
     }
-    move = {.run_end = end_by_caught_rule()};
-  }
+    if (clock_threw()) move = {.run_end = RunEnd::interrupted};
 #endif
+  }
   if (record_->left == LeaveReason::none) record_->left = move.reason;
-  if (verdict.alert) record_->alert = true;
+  if (verdict) {
+    record_->verdict = verdict;
+    if (verdict->alert) record_->alert = true;
+  }
   if (!quiet_) tell_failure(move, verdict, now);
   follow(move, now);
+  leave_if_clock_threw();
 }
 
 inline void Engine::follow(const Move& move, Now& now) {
@@ -572,15 +654,17 @@ inline void Engine::tell_permit(Now& now) {
   if (cause.kind() != CauseKind::defect && cause.kind() != CauseKind::interrupted) permit.failed(cause, now());
 }
 
-inline void Engine::fail_by_rule(Cause&& error) {
-  if (error.kind() == CauseKind::defect || stopped()) return fail(std::move(error));
+inline void Engine::fail_by_rule(Cause&& cause, Cause&& rule) {
+  if (rule.kind() == CauseKind::defect) return fail(std::move(rule));
+  if (stopped()) return fail(std::move(cause));
   close_attempt();
   permit_.reset();
   Now now(*this);
-  remember(Cause(error));
-  const RunEnd end = end_by_rule(std::move(error));
-  tell_failure({.run_end = end}, {}, now);
+  remember(std::move(cause));
+  const RunEnd end = end_by_rule(std::move(rule));
+  tell_failure({.run_end = end}, std::nullopt, now);
   finish_after(end);
+  leave_if_clock_threw();
 }
 
 inline void Engine::abandon() {
@@ -591,8 +675,11 @@ inline void Engine::abandon() {
   Cause cause;
   CauseAccess::set_kind(cause, CauseKind::interrupted);
   remember(std::move(cause));
-  tell_failure({.run_end = RunEnd::interrupted}, {}, now);
+  tell_failure({.run_end = RunEnd::interrupted}, std::nullopt, now);
   finish(RunEnd::interrupted);
+#if PLANB_HAS_EXCEPTIONS
+  clock_error_ = nullptr;  // what is on its way is more important, and a destructor lets nothing out
+#endif
 }
 
 // Between two elements of a stream: a stop and the budget end the attempt, and the silence that a timeout bounds is the
@@ -613,24 +700,25 @@ inline bool Engine::watch(bool source_has_the_floor) {
     if (site_.own_stop != nullptr) site_.own_stop->move_to(clock(), due);
 #endif
   }
-  return true;
+  return !clock_threw();  // where it did, the attempt's end lets that out
 }
 
 // The order of the questions is the contract's: the first that answers wins.
-inline Move Engine::decide(Verdict& verdict, std::optional<Verdict> accepted, Now& now) {
+inline Move Engine::decide(std::optional<Verdict>& verdict, std::optional<Verdict> accepted, Now& now) {
   const Cause& cause = record_->cause;
   if (cause.kind() == CauseKind::defect) return {.run_end = RunEnd::defect};
   if (cause.kind() == CauseKind::interrupted) return {.run_end = RunEnd::interrupted};
   if (out_of_budget(now)) return {.run_end = RunEnd::deadline};
   if (accepted) {
-    verdict = *accepted;
+    verdict = accepted;
   } else if (policy().classify != nullptr) {
     verdict = (*policy().classify)(cause);
   }
-  if (partial_ == PartialStream::prevent_retry && delivered() != 0 && verdict.action != Action::abort) {
+  const Action action = verdict ? verdict->action : Action::retry;
+  if (partial_ == PartialStream::prevent_retry && delivered() != 0 && action != Action::abort) {
     return {.reason = LeaveReason::partial_output};
   }
-  if (verdict.action != Action::retry) return obey(verdict.action);
+  if (action != Action::retry) return obey(action);
   const LeaveReason reason = objection(now);
   return reason == LeaveReason::none ? Move{.kind = NextMove::retry} : leave(reason);
 }
@@ -690,7 +778,7 @@ inline std::optional<Duration> Engine::ask_schedule(const Cause& cause, Now& now
   return schedule_->next(now(), cause);
 }
 
-inline void Engine::tell_failure(Move move, Verdict verdict, Now& now) {
+inline void Engine::tell_failure(Move move, std::optional<Verdict> verdict, Now& now) {
   if (!wanted<AttemptFailure>()) return;
   const NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
   Event event(AttemptFailure{here_.attempt, here_.step_attempt, step_, step_name(), now(),
@@ -743,6 +831,7 @@ PLANB_COLD inline RunReport Engine::report() const {
     if (record.skipped) step.skipped = record.skip_reason;
     step.left = record.left;
     step.alert = record.alert;
+    step.verdict = record.verdict;
     step.index = record.index;
     if (record.refused) {
       step.opens_at = record.opens_at;

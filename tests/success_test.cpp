@@ -1,0 +1,263 @@
+// A success stays one: nothing that comes after the callable's return leads to another attempt.
+#include "catch.hpp"
+#include "every_driver.hpp"
+
+#include <planb/coro.hpp>
+#include <planb/planb.hpp>
+#include <planb/testing.hpp>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace planb;
+
+namespace {
+
+const ExecutionPlan<int> two_steps{{.name = "first", .provide = 1, .attempts = 2}, {.name = "second", .provide = 2}};
+
+// When an object of this kind throws: at the n-th call of what is named. Zero: never.
+struct Trap {
+  int destroyed = 0;
+  int moved = 0;
+};
+Trap trap;  // set anew by each test
+
+void step_on(int& count, const char* what) {
+  if (count > 0 && --count == 0) throw std::runtime_error(what);
+}
+
+// An expected-like whose destructor and moves throw when they are told to.
+template <class T>
+class Fragile {
+ public:
+  using value_type = T;
+  using unexpected_type = std::runtime_error;
+
+  Fragile(T value) : value_(std::move(value)) {}               // NOLINT(google-explicit-constructor)
+  Fragile(const std::runtime_error& error) : error_(error) {}  // NOLINT(google-explicit-constructor)
+  Fragile(Fragile&& other) : value_(std::move(other.value_)), error_(std::move(other.error_)) {
+    step_on(trap.moved, "its move");
+  }
+  ~Fragile() noexcept(false) { step_on(trap.destroyed, "its destructor"); }
+
+  [[nodiscard]] bool has_value() const noexcept { return value_.has_value(); }
+  [[nodiscard]] const std::runtime_error& error() const noexcept { return *error_; }
+  [[nodiscard]] T& operator*() noexcept { return *value_; }
+
+ private:
+  std::optional<T> value_;
+  std::optional<std::runtime_error> error_;
+};
+
+// Small, so that causes hold it in place and copy it; the copy throws from the given number on.
+struct HardToCopy {
+  inline static int copies_left = 1000;
+  int status = 503;
+
+  HardToCopy() = default;
+  HardToCopy(const HardToCopy& other) : status(other.status) {
+    if (copies_left-- <= 0) throw std::runtime_error("no more copies");
+  }
+  HardToCopy(HardToCopy&&) noexcept = default;
+};
+
+struct Reply {  // an expected-like that fails with one of these
+  using unexpected_type = HardToCopy;
+  std::optional<int> value = {};
+  HardToCopy failure = {};
+
+  explicit Reply(int v) : value(v) {}
+  explicit Reply(HardToCopy&& e) : failure(std::move(e)) {}
+  [[nodiscard]] bool has_value() const { return value.has_value(); }
+  [[nodiscard]] HardToCopy&& error() && { return std::move(failure); }
+  [[nodiscard]] HardToCopy& error() & { return failure; }
+  [[nodiscard]] int& operator*() { return *value; }
+};
+
+}  // namespace
+
+TEST_CASE("what the destructor or the move of a success throws leaves, and the provider is not called again") {
+  for (const bool destroyed : {true, false}) {
+    int calls = 0;
+    const auto all = drivers::every(
+        two_steps,
+        [&](int& step) -> Fragile<int> {
+          ++calls;
+          trap = destroyed ? Trap{.destroyed = 1} : Trap{.moved = 1};
+          return Fragile<int>(step);
+        },
+        [](auto&&) {});
+    trap = {};
+    REQUIRE(all.size() == 4);
+    CHECK(calls == 4);  // one for each driver
+    for (const drivers::Made& made : all) {
+      INFO(made.driver);
+      CHECK(made.thrown == (destroyed ? "its destructor" : "its move"));
+      if (made.driver == std::string("run without options")) continue;
+      REQUIRE(made.events.size() == 2);
+      CHECK(made.events[0] == "AttemptStart #1 step=0 first");
+      CHECK(made.events[1] == "AttemptSuccess #1 step=0 first");
+    }
+  }
+}
+
+TEST_CASE("what the destructor of a failed result throws does not hide its error, and leads to no other end") {
+  int calls = 0;
+  const auto all = drivers::every(
+      two_steps,
+      [&](int& step) -> Fragile<int> {
+        ++calls;
+        if (step == 2) return Fragile<int>(step);
+        trap = {.destroyed = 1};
+        return Fragile<int>(std::runtime_error("busy"));
+      },
+      [](auto&& result) { CHECK(*result == 2); });
+  trap = {};
+  CHECK(calls == 3 * 4);
+  for (const drivers::Made& made : all) {
+    INFO(made.driver);
+    CHECK(made.thrown.empty());
+    if (made.driver == std::string("run without options")) continue;
+    REQUIRE(made.events.size() == 6);
+    CHECK(made.events[1] == "AttemptFailure #1 step=0 first busy, retry");
+    CHECK(made.events[3] == "AttemptFailure #2 step=0 first busy, next step");
+  }
+}
+
+TEST_CASE("a defect that a destructor throws after a failure ends the run") {
+  struct Result {
+    [[nodiscard]] static bool has_value() noexcept { return false; }
+    [[nodiscard]] static int error() noexcept { return 7; }
+    int operator*() const noexcept { return 0; }
+    Result() = default;
+    Result(Result&&) noexcept = default;
+    ~Result() noexcept(false) { throw Defect("in a destructor"); }
+  };
+  int calls = 0;
+  const auto fail = [&](int&) {
+    ++calls;
+    return Result();
+  };
+  CHECK_THROWS_AS(static_cast<void>(try_run_with_plan(two_steps, fail)), Defect);
+  CHECK(calls == 1);
+}
+
+TEST_CASE("try_run_with_plan: where the report cannot be built, the value comes with a report that says less") {
+  int calls = 0;
+  HardToCopy::copies_left = 1000;
+  const auto result = try_run_with_plan(two_steps, [&](int& step) {
+    if (step == 1) return Reply(HardToCopy());
+    ++calls;
+    HardToCopy::copies_left = 0;
+    return Reply(step);
+  });
+  HardToCopy::copies_left = 1000;
+  CHECK(calls == 1);
+  REQUIRE(result.has_value());
+  CHECK(*result == 2);
+  CHECK(result.report().end == RunEnd::succeeded);
+  CHECK(result.report().attempts == 3);
+  CHECK(result.report().answered_step == 1);
+  CHECK(result.report().steps.empty());
+}
+
+TEST_CASE("an expected-like whose own has_value() or error() throws ends the run as aborted") {
+  struct Broken {
+    bool asked_for_value = false;
+    [[nodiscard]] bool has_value() const {
+      if (asked_for_value) throw std::runtime_error("has_value");
+      return false;
+    }
+    [[nodiscard]] int error() const { throw std::runtime_error("error"); }
+    int operator*() const { return 0; }
+  };
+  for (const bool asked_for_value : {true, false}) {
+    const std::string text = asked_for_value ? "has_value" : "error";
+    int calls = 0;
+    const auto broken = [&] {
+      ++calls;
+      return Broken{asked_for_value};
+    };
+
+    SECTION("returned by the callable: " + text) {
+      const auto all = drivers::every(
+          two_steps, [&](int&) { return broken(); }, [](auto&&) {});
+      CHECK(calls == 4);
+      for (const drivers::Made& made : all) {
+        INFO(made.driver);
+        CHECK(made.thrown == "aborted: " + text);
+      }
+      CHECK(try_run_with_plan(two_steps, [&](int&) { return broken(); }).error().end() == RunEnd::aborted);
+      CHECK_THROWS_WITH(retry({.attempts = 2}, broken), text);
+      CHECK_THROWS_WITH(run_with_plan(two_steps, [&](int&) { return broken(); }, {.failure = FailureStyle::original}),
+                        text);
+    }
+    SECTION("returned by a factory: " + text) {
+      const ExecutionPlan<int> plan{{.provide = broken, .attempts = 2}, {.provide = 2}};
+      CHECK(try_run_with_plan(plan, [](int&) {}).error().end() == RunEnd::aborted);
+      PlanRun<int> run(plan);
+      ContextSlot<int> slot;
+      REQUIRE(run.next() == RunPhase::attempt);
+      CHECK_FALSE(run.provide(slot));
+      CHECK(run.next() == RunPhase::over);
+      CHECK(run.end() == RunEnd::aborted);
+      REQUIRE(run.report().rule_error);
+      CHECK(run.report().rule_error->message() == text);
+      CHECK(calls == 2);
+    }
+    SECTION("as an element: " + text) {
+      CHECK_THROWS_AS(
+          stream_with_plan(
+              two_steps, [&](int&, auto& emit) { static_cast<void>(emit(broken())); }, [](const Broken&) {}),
+          PlanAborted);
+      auto pulled = stream_with_plan(two_steps, [&](int&) { return std::vector<Broken>{broken()}; });
+      CHECK_THROWS_AS(pulled.begin(), PlanAborted);
+      CHECK(calls == 2);
+    }
+    SECTION("as what a pulled source gives: " + text) {
+      struct Opened {
+        bool asked_for_value;
+        std::vector<int> elements = {1};
+        [[nodiscard]] bool has_value() const {
+          if (asked_for_value) throw std::runtime_error("has_value");
+          return false;
+        }
+        [[nodiscard]] int error() const { throw std::runtime_error("error"); }
+        std::vector<int>& operator*() { return elements; }
+      };
+      auto pulled = stream_with_plan(two_steps, [&](int&) { return Opened{asked_for_value}; });
+      CHECK_THROWS_AS(pulled.begin(), PlanAborted);
+      CHECK(pulled.report().attempts == 1);
+    }
+  }
+}
+
+TEST_CASE("the value stays where an acceptance check throws: the cause has it, and the report what was thrown") {
+  const auto check = [](const std::string&) -> bool { throw std::runtime_error("check"); };
+  testing::AttemptLog log;
+  const auto result =
+      try_run_with_plan(two_steps, accepting([](int&) { return std::string("an answer"); }, check), {.on_event = log});
+  REQUIRE_FALSE(result.has_value());
+  CHECK(result.report().end == RunEnd::aborted);
+  REQUIRE(result.report().last_cause() != nullptr);
+  REQUIRE(result.report().last_cause()->get_if<std::string>() != nullptr);
+  CHECK(*result.report().last_cause()->get_if<std::string>() == "an answer");
+  REQUIRE(result.report().rule_error);
+  CHECK(result.report().rule_error->message() == "check");
+  REQUIRE(log.of<AttemptFailure>().size() == 1);
+  CHECK(log.of<AttemptFailure>()[0].cause.get_if<std::string>() != nullptr);
+
+  struct Immovable {
+    Immovable() = default;
+    Immovable(const Immovable&) = delete;
+    Immovable& operator=(const Immovable&) = delete;
+  };
+  Immovable there;
+  const auto not_kept =
+      try_run_with_plan(two_steps, accepting([&](int&) -> Immovable& { return there; },
+                                             [](const Immovable&) -> bool { throw std::runtime_error("check"); }));
+  CHECK(not_kept.report().last_cause()->message() == "check");
+}
