@@ -32,12 +32,22 @@ class [[nodiscard]] Checked {
 
   // Throws std::invalid_argument with the error's message where there is no value; without exceptions, prints it and
   // ends the program.
-  [[nodiscard]] T& value() & { return insist(), **this; }
-  [[nodiscard]] const T& value() const& { return insist(), **this; }
-  [[nodiscard]] T&& value() && { return insist(), *std::move(*this); }
+  [[nodiscard]] T& value() & {
+    insist();
+    return **this;
+  }
+  [[nodiscard]] const T& value() const& {
+    insist();
+    return **this;
+  }
+  [[nodiscard]] T value() && {
+    insist();
+    return *std::move(*this);
+  }
 
-  // Only where there is none.
-  [[nodiscard]] const Error& error() const noexcept { return *std::get_if<1>(&state_); }
+  // Only where there is none. Of a temporary: a copy.
+  [[nodiscard]] const Error& error() const& noexcept { return *std::get_if<1>(&state_); }
+  [[nodiscard]] Error error() const&& { return *std::get_if<1>(&state_); }
 
  private:
   void insist() const {

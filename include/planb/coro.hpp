@@ -124,8 +124,12 @@ Task co_run(const ExecutionPlan<Ctx, Env>& plan, F&& fn, Sleep&& sleep, Options&
       using R = typename co_result<Promise, Task, typename Body::Result>::type;
       constexpr bool fits = PromiseTakes<Promise, R>;
       static_assert(fits, "planb: the task returns another type than what the callable gives when it is awaited");
+      constexpr bool aligned = fits_frame<R> && fits_frame<typename Body::Result> && fits_frame<Fn> && fits_frame<Nap>;
+      static_assert(aligned,
+                    "planb: an answer, a callable or a `sleep` that is aligned beyond what operator new gives "
+                    "(`alignas`) would be misaligned in a coroutine's frame; keep it behind a pointer");
       static_assert(accepts_value<Fn, R>, "planb: accepting() needs a callable that gives a value, not void");
-      if constexpr (fits && accepts_value<Fn, R>) {
+      if constexpr (fits && aligned && accepts_value<Fn, R>) {
         return detail::co_drive<Task, CoroKit<Task, Promise, R, Body>, Plan, Fn, Nap, Options>(
             PlanAccess::share(plan), std::forward<F>(fn), std::forward<Sleep>(sleep), std::forward<Options>(options));
       }

@@ -253,6 +253,9 @@ class TaskPromiseResult : public TaskPromiseBase {
   ~TaskPromiseResult() = default;
 
   struct Nothing {};
+  static_assert(alignof(typename task_stored<T>::type) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
+                "planb: a Task's value that is aligned beyond what operator new gives (`alignas`) would be misaligned in "
+                "the coroutine's frame; keep it behind a pointer");
   using Result = std::variant<Nothing, typename task_stored<T>::type, std::exception_ptr>;
 
   Result result_;
