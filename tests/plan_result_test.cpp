@@ -276,3 +276,137 @@ TEST_CASE("a run that gives an rvalue reference gives it on", "[plan_result]") {
   CHECK(text.empty());
   static_assert(std::is_same_v<decltype(planb::try_run_with_plan(plan, give).value()), std::string&&>);
 }
+
+namespace {
+
+// Fills out-parameters by way of an operator& of its own.
+struct Handle {
+  inline static int asked = 0;
+  std::unique_ptr<int> target;
+
+  explicit Handle(int n) : target(std::make_unique<int>(n)) {}
+  int** operator&() {
+    ++asked;
+    return nullptr;
+  }
+};
+
+// Copies and moves throw when they are told to.
+struct Moody {
+  inline static bool throws = false;
+  int id = 0;
+
+  explicit Moody(int i) : id(i) {}
+  Moody(const Moody& other) : id(other.id) { may_throw(); }
+  Moody& operator=(const Moody& other) {
+    may_throw();
+    id = other.id;
+    return *this;
+  }
+  static void may_throw() {
+    if (throws) throw std::runtime_error("moody");
+  }
+};
+
+template <class T>
+PlanResult<T> made(bool good, T value) {
+  return try_run_with_plan(two_steps(), [&](Client& client) -> T {
+    if (!good) throw planb::ProviderError(500 + client.id, "busy");
+    return std::move(value);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("nobody's operator& is called for a value", "[plan_result]") {
+  Handle::asked = 0;
+  auto result = made(true, Handle(7));
+  auto moved = std::move(result);
+  CHECK(*moved->target == 7);
+  result = std::move(moved);
+  CHECK(*result->target == 7);
+  CHECK(Handle::asked == 0);
+}
+
+TEST_CASE("a result of a const type is copied, moved and assigned", "[plan_result]") {
+  const auto run = [](const char* text) {
+    return try_run_with_plan(two_steps(), [text](Client&) -> const std::string { return text; });
+  };
+  auto result = run("an answer");
+  STATIC_REQUIRE(std::is_same_v<decltype(result), PlanResult<const std::string>>);
+  STATIC_REQUIRE(std::is_same_v<decltype(*result), const std::string&>);
+  auto copy = result;
+  const auto moved = std::move(copy);
+  CHECK(*moved == "an answer");
+  result = run("another");
+  CHECK(*result == "another");
+  result = moved;
+  CHECK(result.value() == "an answer");
+  CHECK(result.report().attempts == 1);
+}
+
+TEST_CASE("a result is assigned from and to each of its states", "[plan_result]") {
+  const std::string long_one = "an answer that is too long to be held in place";
+  for (const bool was_good : {true, false}) {
+    for (const bool becomes_good : {true, false}) {
+      for (const bool by_move : {true, false}) {
+        INFO(was_good << becomes_good << by_move);
+        auto result = made(was_good, long_one + " at first");
+        auto other = made(becomes_good, long_one);
+        if (by_move) {
+          result = std::move(other);
+        } else {
+          result = other;
+          CHECK(other.has_value() == becomes_good);
+          CHECK(other.report().end == result.report().end);
+        }
+        REQUIRE(result.has_value() == becomes_good);
+        if (becomes_good) CHECK(*result == long_one);
+        if (!becomes_good) CHECK(result.error().end() == RunEnd::exhausted);
+        CHECK(result.report().steps.size() == (becomes_good ? 1U : 2U));
+      }
+    }
+  }
+  auto result = made(true, long_one);
+  auto& same = result;
+  result = same;
+  CHECK(*result == long_one);
+  result = std::move(same);
+  CHECK(*result == long_one);
+
+  const auto nothing = [](bool good) {
+    return try_run_with_plan(two_steps(), [good](Client&) {
+      if (!good) throw planb::ProviderError(503, "busy");
+    });
+  };
+  auto done = nothing(true);
+  done = nothing(false);
+  CHECK_FALSE(done.has_value());
+  done = nothing(true);
+  CHECK(done.has_value());
+
+  int first = 1;
+  int second = 2;
+  auto reference = try_run_with_plan(two_steps(), [&](Client&) -> int& { return first; });
+  reference = try_run_with_plan(two_steps(), [&](Client&) -> int& { return second; });
+  CHECK(&*reference == &second);
+  CHECK(first == 1);
+  STATIC_REQUIRE_FALSE(std::is_move_assignable_v<PlanResult<Immovable>>);
+}
+
+TEST_CASE("an assignment whose value throws leaves a result in one of its states", "[plan_result]") {
+  for (const bool was_good : {true, false}) {
+    auto result = made(was_good, Moody(1));
+    const auto other = made(true, Moody(2));
+    Moody::throws = true;
+    CHECK_THROWS_AS(result = other, std::runtime_error);
+    Moody::throws = false;
+    REQUIRE(result.has_value() == was_good);
+    if (was_good) CHECK(result->id == 1);
+    if (!was_good) CHECK(result.error().end() == RunEnd::exhausted);
+    result = other;
+    CHECK(result->id == 2);
+    result = made(false, Moody(3));
+    CHECK_FALSE(result.has_value());
+  }
+}

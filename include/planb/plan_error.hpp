@@ -23,7 +23,9 @@ class PLANB_VISIBLE PlanError : public std::exception {
   ~PlanError() override = default;
 
   [[nodiscard]] RunEnd end() const noexcept { return state_->report.end; }
-  [[nodiscard]] const RunReport& report() const noexcept { return state_->report; }
+  // Of a temporary error: a copy.
+  [[nodiscard]] const RunReport& report() const& noexcept { return state_->report; }
+  [[nodiscard]] RunReport report() const&& { return state_->report; }
 
   // report().to_string()
   [[nodiscard]] const char* what() const noexcept override { return state_->text.c_str(); }

@@ -12,13 +12,15 @@
 
 namespace planb::inline PLANB_ABI {
 
-// T may be void, a reference, or a type that cannot be moved.
+// T may be void, a reference, or a type that cannot be moved. Copied, moved and assigned where its value can be.
 template <class T>
 class [[nodiscard]] PlanResult {
-  using Stored = std::conditional_t<std::is_void_v<T>, char,
-                                    std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>;
+  using Stored =
+      std::conditional_t<std::is_void_v<T>, char,
+                         std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, std::remove_cv_t<T>>>;
   static constexpr bool is_void = std::is_void_v<T>;
   static constexpr bool is_reference = std::is_reference_v<T>;
+  static constexpr bool moves_safely = std::is_nothrow_move_constructible_v<Stored>;
   using Reference = std::add_lvalue_reference_t<T>;
   using ConstReference = std::conditional_t<is_reference, Reference, std::add_lvalue_reference_t<const T>>;
 
@@ -28,7 +30,7 @@ class [[nodiscard]] PlanResult {
 
   // A failed run.
   PlanResult(const PlanError& error) noexcept : has_value_(false) {  // NOLINT(google-explicit-constructor)
-    ::new (static_cast<void*>(&error_)) PlanError(error);
+    ::new (static_cast<void*>(std::addressof(error_))) PlanError(error);
   }
 
   // A run that succeeded: `make()` gives the value, in place; `report()` is asked after that.
@@ -37,32 +39,40 @@ class [[nodiscard]] PlanResult {
     struct Undo {
       PlanResult* result;
       ~Undo() {
-        if (result != nullptr) result->value_.~Stored();
+        if (result != nullptr) std::destroy_at(std::addressof(result->value_));
       }
     } undo{this};
-    ::new (static_cast<void*>(&report_)) RunReport(report());
+    ::new (static_cast<void*>(std::addressof(report_))) RunReport(report());
     undo.result = nullptr;
   }
 
   PlanResult(const PlanResult& other)
     requires(std::is_copy_constructible_v<Stored>)
       : has_value_(other.has_value_) {
-    copy_from(other);
+    build_from(other);
   }
-  PlanResult(PlanResult&& other) noexcept(std::is_nothrow_move_constructible_v<Stored>)
+  PlanResult(PlanResult&& other) noexcept(moves_safely)
     requires(std::is_move_constructible_v<Stored>)
       : has_value_(other.has_value_) {
-    copy_from(std::move(other));
+    build_from(std::move(other));
   }
-  PlanResult& operator=(const PlanResult&) = delete;
-  ~PlanResult() {
-    if (has_value_) {
-      value_.~Stored();
-      report_.~RunReport();
-    } else {
-      error_.~PlanError();
-    }
+
+  // What copying or moving the value throws leaves; the result is then as it was, or, where both have a value and that
+  // is assigned, has what T's own assignment left.
+  PlanResult& operator=(const PlanResult& other)
+    requires(std::is_copy_constructible_v<Stored> && (moves_safely || std::is_copy_assignable_v<Stored>))
+  {
+    if (this != std::addressof(other)) assign(other);
+    return *this;
   }
+  PlanResult& operator=(PlanResult&& other) noexcept(moves_safely)
+    requires(std::is_move_constructible_v<Stored> && (moves_safely || std::is_move_assignable_v<Stored>))
+  {
+    if (this != std::addressof(other)) assign(std::move(other));
+    return *this;
+  }
+
+  ~PlanResult() { destroy(); }
 
   [[nodiscard]] bool has_value() const noexcept { return has_value_; }
   [[nodiscard]] explicit operator bool() const noexcept { return has_value_; }
@@ -102,9 +112,14 @@ class [[nodiscard]] PlanResult {
   }
 
   // As the base class: to throw the type that says how the run ended, call value(). Undefined where there is a value.
-  [[nodiscard]] const PlanError& error() const noexcept { return error_; }
+  // Of a temporary result: a copy.
+  [[nodiscard]] const PlanError& error() const& noexcept { return error_; }
+  [[nodiscard]] PlanError error() const&& noexcept { return error_; }
 
-  [[nodiscard]] const RunReport& report() const noexcept { return has_value_ ? report_ : error_.report(); }
+  // Of a temporary result: a copy.
+  [[nodiscard]] const RunReport& report() const& noexcept { return has_value_ ? report_ : error_.report(); }
+  [[nodiscard]] RunReport report() && { return has_value_ ? std::move(report_) : RunReport(error_.report()); }
+  [[nodiscard]] RunReport report() const&& { return report(); }
 
  private:
   template <class Make>
@@ -129,20 +144,64 @@ class [[nodiscard]] PlanResult {
     }
   }
 
+  // Builds what `other` has, where nothing is yet; has_value_ says already what that is.
   template <class Other>
-  void copy_from(Other&& other) {
+  void build_from(Other&& other) {
     if (has_value_) {
-      ::new (static_cast<void*>(&report_)) RunReport(std::forward<Other>(other).report_);
+      ::new (static_cast<void*>(std::addressof(report_))) RunReport(std::forward<Other>(other).report_);
       struct Undo {
         RunReport* report;
         ~Undo() {
-          if (report != nullptr) report->~RunReport();
+          if (report != nullptr) std::destroy_at(report);
         }
-      } undo{&report_};
-      ::new (static_cast<void*>(&value_)) Stored(std::forward<Other>(other).value_);
+      } undo{std::addressof(report_)};
+      ::new (static_cast<void*>(std::addressof(value_))) Stored(std::forward<Other>(other).value_);
       undo.report = nullptr;
     } else {
-      ::new (static_cast<void*>(&error_)) PlanError(other.error_);
+      ::new (static_cast<void*>(std::addressof(error_))) PlanError(other.error_);
+    }
+  }
+
+  template <class Other>
+  void assign(Other&& other) {
+    if constexpr (moves_safely) {
+      PlanResult made(std::forward<Other>(other));  // what throws does so here
+      destroy();
+      has_value_ = made.has_value_;
+      build_from(std::move(made));
+    } else if (has_value_ && other.has_value_) {
+      value_ = std::forward<Other>(other).value_;
+      report_ = std::forward<Other>(other).report_;
+    } else if (has_value_) {
+      destroy();
+      has_value_ = false;
+      build_from(other);
+    } else if (other.has_value_) {
+      struct Undo {  // copying an error does not throw
+        PlanResult& result;
+        PlanError error;
+        bool done = false;
+        ~Undo() {
+          if (done) return;
+          result.has_value_ = false;
+          ::new (static_cast<void*>(std::addressof(result.error_))) PlanError(error);
+        }
+      } undo{*this, error_};
+      destroy();
+      has_value_ = true;
+      build_from(std::forward<Other>(other));
+      undo.done = true;
+    } else {
+      error_ = other.error_;
+    }
+  }
+
+  void destroy() noexcept {
+    if (has_value_) {
+      std::destroy_at(std::addressof(value_));
+      std::destroy_at(std::addressof(report_));
+    } else {
+      std::destroy_at(std::addressof(error_));
     }
   }
 
