@@ -27,11 +27,31 @@
 #define PLANB_ABI_S n
 #endif
 
+// A checked build notices misuse that costs something to look for: a plan that ends while it is being run. On where a
+// sanitizer is; define it as 0 or 1 to have it another way.
+#ifndef PLANB_CHECKED
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PLANB_CHECKED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PLANB_CHECKED 1
+#endif
+#endif
+#endif
+#ifndef PLANB_CHECKED
+#define PLANB_CHECKED 0
+#endif
+#if PLANB_CHECKED
+#define PLANB_ABI_C c
+#else
+#define PLANB_ABI_C
+#endif
+
 // Two builds that differ in one of these lay out the same types differently. An inline namespace keeps their symbols
 // apart, so that linking them together cannot mix them up: planb::v1_xrs, planb::v1_nns, ...
-#define PLANB_ABI_JOIN2(x, r, s) v1_##x##r##s
-#define PLANB_ABI_JOIN(x, r, s) PLANB_ABI_JOIN2(x, r, s)
-#define PLANB_ABI PLANB_ABI_JOIN(PLANB_ABI_X, PLANB_ABI_R, PLANB_ABI_S)
+#define PLANB_ABI_JOIN2(x, r, s, c) v1_##x##r##s##c
+#define PLANB_ABI_JOIN(x, r, s, c) PLANB_ABI_JOIN2(x, r, s, c)
+#define PLANB_ABI PLANB_ABI_JOIN(PLANB_ABI_X, PLANB_ABI_R, PLANB_ABI_S, PLANB_ABI_C)
 
 // Types that must be one and the same in every shared library of a program, also under -fvisibility=hidden.
 #if defined(__GNUC__)
