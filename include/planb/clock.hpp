@@ -4,6 +4,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/function.hpp>
 #include <planb/detail/time.hpp>
+#include <planb/detail/timer_queue.hpp>
 #include <planb/timer.hpp>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 #if PLANB_HAS_STOP_TOKEN
@@ -47,7 +49,15 @@ class PLANB_VISIBLE Clock {
   // Calls `fn` once at `due`, or at once where that has passed, on a thread of the clock's choice. `fn` must not throw.
   template <class F>
   Timer call_at(TimePoint due, F fn) {
-    return make_timer(due, detail::Function<void()>(std::move(fn)));
+    static_assert(std::is_copy_constructible_v<F>,
+                  "planb: what call_at() is to call must be copyable; hand over a std::shared_ptr to what is not");
+    static_assert(std::is_invocable_v<const F&>,
+                  "planb: call_at() calls `fn()` through const: a lambda that is not mutable, and takes no argument");
+    if constexpr (std::is_copy_constructible_v<F> && std::is_invocable_v<const F&>) {
+      return make_timer(due, detail::Function<void()>(std::move(fn)));
+    } else {
+      return Timer();
+    }
   }
 
  private:
@@ -80,7 +90,7 @@ class PLANB_VISIBLE SteadyClock final : public Clock {
     }
   }
 
-  // One thread serves all timers; it is started by the first.
+  // One thread serves all timers. The first starts it, and it ends when there has been nothing to do for a while.
   Timer make_timer(TimePoint due, detail::Function<void()> fn) override {
     return Timer(detail::TimerQueue::instance().add(due, std::move(fn)));
   }

@@ -125,13 +125,18 @@ class TaskPromiseBase {
     void await_resume() const noexcept { promise.scope_.emplace(CurrentMetadata::get()); }
   };
 
+  // Goes over to whoever waits instead of calling it: what unwinds the waiter must not meet this, which is noexcept. A
+  // task that ends at once has nobody waiting yet, so a loop of such tasks never comes this way.
   struct Final {
     TaskPromiseBase& promise;
     static constexpr bool await_ready() noexcept { return false; }
-    PLANB_NOINLINE void await_suspend(std::coroutine_handle<>) const noexcept {
+    PLANB_NOINLINE std::coroutine_handle<> await_suspend(std::coroutine_handle<>) const noexcept {
       TaskPromiseBase& task = promise;
       task.scope_.reset();
-      if (task.state_.exchange(State::done, std::memory_order_acq_rel) == State::awaited) task.waiter_->wake();
+      if (task.state_.exchange(State::done, std::memory_order_acq_rel) != State::awaited) {
+        return std::noop_coroutine();
+      }
+      return task.waiter_->wake();
     }
     static constexpr void await_resume() noexcept {}
   };
@@ -180,7 +185,7 @@ class TaskPromiseBase {
     refuse_second_waiter();
     callback_ = std::make_unique<TaskCallback<F>>(std::forward<F>(on_done));
     TaskWaiter& callback = *callback_;
-    if (!wait(frame, callback)) callback.wake();
+    if (!wait(frame, callback)) static_cast<void>(callback.wake());
   }
 
  protected:
@@ -312,7 +317,7 @@ class TaskAwaiter final : public TaskWaiter {
   }
   T await_resume() { return task_.frame_.promise().take(); }
 
-  void wake() override { awaiting_.resume(); }
+  std::coroutine_handle<> wake() override { return awaiting_; }
 
  private:
   Task<T> task_;  // ends with the await, also where the coroutine that awaits is destroyed

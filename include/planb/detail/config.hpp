@@ -47,13 +47,20 @@
 #define PLANB_ABI_C
 #endif
 
+#if !defined(_WIN32) && __has_include(<pthread.h>)
+#define PLANB_HAS_POSIX_THREADS 1
+#else
+#define PLANB_HAS_POSIX_THREADS 0
+#endif
+
 // Two builds that differ in one of these lay out the same types differently. An inline namespace keeps their symbols
 // apart, so that linking them together cannot mix them up: planb::v1_xrs, planb::v1_nns, ...
 #define PLANB_ABI_JOIN2(x, r, s, c) v1_##x##r##s##c
 #define PLANB_ABI_JOIN(x, r, s, c) PLANB_ABI_JOIN2(x, r, s, c)
 #define PLANB_ABI PLANB_ABI_JOIN(PLANB_ABI_X, PLANB_ABI_R, PLANB_ABI_S, PLANB_ABI_C)
 
-// Types that must be one and the same in every shared library of a program, also under -fvisibility=hidden.
+// VISIBLE: types that must be one and the same in every shared library of a program, also under -fvisibility=hidden.
+// HIDDEN: those of which each must have its own.
 #if defined(__GNUC__)
 #define PLANB_VISIBLE __attribute__((visibility("default")))
 #define PLANB_NOINLINE __attribute__((noinline))
@@ -69,4 +76,9 @@
 #define PLANB_NOINLINE
 #define PLANB_INLINE inline
 #define PLANB_COLD
+#endif
+#if defined(__GNUC__) && !defined(_WIN32) && !defined(__CYGWIN__)
+#define PLANB_HIDDEN __attribute__((visibility("hidden")))
+#else
+#define PLANB_HIDDEN
 #endif

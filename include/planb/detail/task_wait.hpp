@@ -21,16 +21,18 @@ class TaskWaiter {
   TaskWaiter& operator=(const TaskWaiter&) = delete;
   virtual ~TaskWaiter() = default;
 
-  virtual void wake() = 0;  // may destroy this and the task
+  // What goes on now. May destroy this and the task.
+  virtual std::coroutine_handle<> wake() = 0;
 };
 
 template <class F>
 class TaskCallback final : public TaskWaiter {
  public:
   explicit TaskCallback(F&& fn) : fn_(std::move(fn)) {}
-  void wake() override {
+  std::coroutine_handle<> wake() override {
     F fn = std::move(fn_);
     fn();
+    return std::noop_coroutine();
   }
 
  private:
@@ -39,10 +41,11 @@ class TaskCallback final : public TaskWaiter {
 
 class BlockedThread final : public TaskWaiter {
  public:
-  void wake() override {
+  std::coroutine_handle<> wake() override {
     const std::lock_guard lock(mutex_);  // held over the notification: then *this is gone
     woken_ = true;
     wake_.notify_one();
+    return std::noop_coroutine();
   }
   void wait() {
     std::unique_lock lock(mutex_);

@@ -4,6 +4,7 @@
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/time.hpp>
+#include <planb/detail/timer_heap.hpp>
 
 #include <algorithm>
 #include <condition_variable>
@@ -12,7 +13,6 @@
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace planb::inline PLANB_ABI::testing {
 
@@ -53,8 +53,8 @@ class VirtualClock final : public Clock {
 
   void pass(TimePoint due, const StopToken& stop, std::unique_lock<std::mutex>& lock) {
     while (!stop.stop_requested()) {
-      Entry* const entry = state_->first_due(due);
-      if (entry == nullptr) {
+      detail::TimerHeap<Entry>& pending = state_->pending;
+      if (pending.empty() || pending.first_due() > due) {
         state_->now = (std::max)(state_->now, due);
         return;
       }
@@ -62,35 +62,36 @@ class VirtualClock final : public Clock {
         state_->done.wait(lock);
         continue;  // the entry may have ended meanwhile
       }
-      state_->now = (std::max)(state_->now, entry->due);
-      state_->fire(*entry, lock);
+      state_->now = (std::max)(state_->now, pending.first_due());
+      Entry& entry = pending.first();
+      pending.remove(entry);
+      state_->fire(entry, lock);
     }
   }
 
   struct Entry final : Timer::Pending {
-    Entry(std::shared_ptr<State> s, TimePoint d, detail::Function<void()> f)
-        : state(std::move(s)), due(d), fn(std::move(f)) {}
+    Entry(std::shared_ptr<State> s, detail::Function<void()> f) : state(std::move(s)), fn(std::move(f)) {}
     ~Entry() override { state->cancel(*this); }
     bool move_to(TimePoint to) override { return state->move(*this, to); }
 
     std::shared_ptr<State> state;
-    TimePoint due;
+    std::size_t heap_place = detail::TimerHeap<Entry>::nowhere;
     detail::Function<void()> fn;
   };
 
-  struct State {
-    [[nodiscard]] Entry* first_due(TimePoint until) const {
-      const auto first = std::min_element(entries.begin(), entries.end(),
-                                          [](const Entry* a, const Entry* b) { return a->due < b->due; });
-      return first != entries.end() && (*first)->due <= until ? *first : nullptr;
-    }
+  // A call that is running, on the stack of its thread.
+  struct Call {
+    const Entry* entry;
+    Call* outer;  // the call from within which this one came
+  };
 
+  struct State {
     // One thread calls at a time. It may call again from within a call: by waiting, or by setting a timer that is due.
-    [[nodiscard]] bool called_elsewhere() const { return !running.empty() && runner != std::this_thread::get_id(); }
+    [[nodiscard]] bool called_elsewhere() const { return running != nullptr && runner != std::this_thread::get_id(); }
 
     void fire(Entry& entry, std::unique_lock<std::mutex>& lock) {
-      std::erase(entries, &entry);
-      running.push_back(&entry);
+      Call call{&entry, running};
+      running = &call;
       runner = std::this_thread::get_id();
       {
         const detail::Function<void()> fn = std::move(entry.fn);  // the entry may end during its own call
@@ -98,41 +99,54 @@ class VirtualClock final : public Clock {
         fn();
       }
       lock.lock();
-      running.pop_back();
+      running = call.outer;
       done.notify_all();
     }
 
     bool move(Entry& entry, TimePoint to) {
       const std::lock_guard lock(mutex);
-      if (to <= now || std::find(entries.begin(), entries.end(), &entry) == entries.end()) return false;
-      entry.due = to;
+      if (to <= now || !pending.holds(entry)) return false;
+      pending.move(entry, to);
       return true;
     }
 
     void cancel(Entry& entry) {
       std::unique_lock lock(mutex);
-      std::erase(entries, &entry);
-      if (std::this_thread::get_id() == runner) return;
-      while (std::find(running.begin(), running.end(), &entry) != running.end()) done.wait(lock);
+      if (pending.holds(entry)) pending.remove(entry);
+      while (Call* const call = call_of(entry)) {
+        // From within its own call there is nothing to wait for, and its place may soon be another timer's.
+        if (std::this_thread::get_id() == runner) {
+          call->entry = nullptr;
+        } else {
+          done.wait(lock);
+        }
+      }
+    }
+
+    [[nodiscard]] Call* call_of(const Entry& entry) const {
+      Call* call = running;
+      while (call != nullptr && call->entry != &entry) call = call->outer;
+      return call;
     }
 
     std::mutex mutex;
     std::condition_variable done;
     TimePoint now{};
     std::size_t waits = 0;
-    std::vector<Entry*> entries;
-    std::vector<Entry*> running;  // calls within calls, all on one thread
+    detail::TimerHeap<Entry> pending;
+    Call* running = nullptr;  // the innermost of calls within calls, all on one thread
     std::thread::id runner;
   };
 
   Timer make_timer(TimePoint due, detail::Function<void()> fn) override {
-    auto entry = std::make_unique<Entry>(state_, due, std::move(fn));
+    auto entry = std::make_unique<Entry>(state_, std::move(fn));
     std::unique_lock lock(state_->mutex);
     if (due <= state_->now) {
       while (state_->called_elsewhere()) state_->done.wait(lock);
       state_->fire(*entry, lock);
     } else {
-      state_->entries.push_back(entry.get());
+      state_->pending.reserve();
+      state_->pending.add(*entry, due);
     }
     lock.unlock();
     return Timer(std::move(entry));
