@@ -9,6 +9,7 @@
 #include <planb/detail/function.hpp>
 #include <planb/detail/outcome_window.hpp>
 #include <planb/detail/time.hpp>
+#include <planb/duration.hpp>
 #include <planb/gate.hpp>
 #include <planb/predicate.hpp>
 
@@ -123,7 +124,7 @@ struct CircuitBreakerOptions {
   // Opens where this share of the calls in the last `window` are counted failures (above 0, at most 1), and there were
   // at least `minimum_volume` of them, this failure included. Given together with `failures`: whichever comes first.
   std::optional<double> failure_ratio = std::nullopt;
-  Duration window = std::chrono::minutes(1);
+  SaturatedDuration window = std::chrono::minutes(1);
   int minimum_volume = 10;
 
   // The time for which nothing passes.
@@ -139,7 +140,7 @@ struct CircuitBreakerOptions {
 
   // Whether the wait hint of the failure that opens it makes the open period longer, up to `longest_hint`.
   bool honour_retry_after = true;
-  Duration longest_hint = std::chrono::hours(1);
+  SaturatedDuration longest_hint = std::chrono::hours(1);
 
   // Told of every change of state, in order, by one thread at a time and outside the breaker's lock, so it may use the
   // breaker. It is called by the thread that made the change, or by one that is telling an earlier change at the time.
@@ -372,7 +373,7 @@ inline void CircuitBreaker::open(Word ticket, const Cause& cause, TimePoint now,
     lock.unlock();
     period = options_.open_for(openings);
     if (options_.honour_retry_after) {
-      period = (std::max)(period, (std::min)(cause.retry_after().value_or(Duration::zero()), options_.longest_hint));
+      period = (std::max)(period, (std::min<Duration>)(cause.retry_after().value_or(Duration::zero()), options_.longest_hint));
     }
     lock.lock();
     if (!is_current(ticket)) return;

@@ -3,6 +3,7 @@
 
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/duration.hpp>
 
 #include <concepts>
 #include <exception>
@@ -27,7 +28,7 @@ struct error_traits {};
 class PLANB_VISIBLE ProviderError : public std::exception {
  public:
   explicit ProviderError(int provider_status, std::string text = {}, std::string provider_code = {},
-                         std::optional<Duration> wait_hint = {})
+                         OptionalDuration wait_hint = {})
       : status(provider_status),
         code(std::move(provider_code)),
         retry_after(wait_hint),
@@ -40,7 +41,7 @@ class PLANB_VISIBLE ProviderError : public std::exception {
 
   int status = 0;                        // HTTP status or its like; 0 where there was no answer
   std::string code;                      // the provider's own word, such as "insufficient_quota"; may be empty
-  std::optional<Duration> retry_after;   // the provider's wait hint
+  OptionalDuration retry_after;          // the provider's wait hint
   std::string message;
 };
 
@@ -74,6 +75,10 @@ template <class T>
 struct optional_value<std::optional<T>> {
   using type = T;
 };
+template <>
+struct optional_value<OptionalDuration> {
+  using type = Duration;
+};
 
 template <class T>
 constexpr bool is_optional = !std::is_same_v<typename optional_value<T>::type, T>;
@@ -82,6 +87,8 @@ template <class T>
 constexpr bool is_duration = false;
 template <class Rep, class Period>
 constexpr bool is_duration<std::chrono::duration<Rep, Period>> = true;
+template <>
+constexpr bool is_duration<SaturatedDuration> = true;
 
 template <class T>
 constexpr bool is_one_of_characters =

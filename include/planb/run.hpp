@@ -8,6 +8,7 @@
 #include <planb/detail/drive.hpp>
 #include <planb/detail/engine.hpp>
 #include <planb/detail/view.hpp>
+#include <planb/duration.hpp>
 #include <planb/plan.hpp>
 #include <planb/plan_error.hpp>
 #include <planb/plan_result.hpp>
@@ -146,8 +147,8 @@ struct RetryPolicy {
   Schedule schedule = {};
   detail::ErrorPredicate retry_while = {};
   Classifier classify = {};
-  std::optional<Duration> max_wait = std::nullopt;
-  std::optional<Duration> timeout = std::nullopt;
+  OptionalDuration max_wait = std::nullopt;
+  OptionalDuration timeout = std::nullopt;
   std::shared_ptr<Gate> gate = nullptr;
 };
 

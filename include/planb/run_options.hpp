@@ -3,6 +3,7 @@
 
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/duration.hpp>
 #include <planb/event.hpp>
 
 #include <cstdint>
@@ -26,7 +27,8 @@ enum class FailureStyle : unsigned char {
 // May be shared between runs and threads where its handler may.
 struct RunOptions {
   EventHandler on_event = {};
-  std::optional<Duration> budget = std::nullopt;  // the time for the whole run; its end is DeadlineExceeded
+  OptionalDuration budget = std::nullopt;  // the time for the whole run; its end is DeadlineExceeded. The longest
+                                           // Duration is none
   StopToken stop = {};
   Clock* clock = nullptr;  // null: SteadyClock
   StepEntry entry = StepEntry::immediate;

@@ -5,6 +5,7 @@
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/step_policy.hpp>
+#include <planb/duration.hpp>
 #include <planb/gate.hpp>
 #include <planb/predicate.hpp>
 #include <planb/provide.hpp>
@@ -58,13 +59,13 @@ struct Step {
   detail::ErrorPredicate enter_when = {};
 
   // A longer wait leaves the step at once. Not given: a provider's wait hint above one minute does.
-  std::optional<Duration> max_wait = std::nullopt;
+  OptionalDuration max_wait = std::nullopt;
 
-  // The time for one attempt, factory and call together.
-  std::optional<Duration> timeout = std::nullopt;
+  // The time for one attempt, factory and call together. Not given, or the longest Duration: no limit.
+  OptionalDuration timeout = std::nullopt;
 
   // The time that earlier steps must leave to this one out of the run's budget.
-  Duration reserve = {};
+  SaturatedDuration reserve = {};
 
   // Asked before every attempt of this step, told after it. Shared with other plans and threads.
   std::shared_ptr<Gate> gate = nullptr;

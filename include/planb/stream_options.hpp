@@ -3,6 +3,7 @@
 
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/duration.hpp>
 #include <planb/event.hpp>
 #include <planb/run_options.hpp>
 
@@ -22,8 +23,8 @@ enum class PartialStream : unsigned char {
 // The members of RunOptions, with the same meaning, and what may follow partial output.
 struct StreamOptions {
   EventHandler on_event = {};
-  std::optional<Duration> budget = std::nullopt;  // a run that is out of it hands out no further element
-  StopToken stop = {};                            // the same
+  OptionalDuration budget = std::nullopt;  // a run that is out of it hands out no further element
+  StopToken stop = {};                     // the same
   Clock* clock = nullptr;
   StepEntry entry = StepEntry::immediate;
   std::optional<FailureStyle> failure = std::nullopt;

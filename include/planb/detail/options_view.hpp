@@ -3,6 +3,7 @@
 
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/duration.hpp>
 #include <planb/event.hpp>
 #include <planb/run_options.hpp>
 
@@ -15,7 +16,7 @@ struct OptionsView {
   template <class Options>
   explicit OptionsView(const Options& options) noexcept
       : on_event(options.on_event),
-        budget(options.budget),
+        budget(limit(options.budget)),
         stop(options.stop),
         clock(options.clock),
         entry(options.entry),
@@ -23,7 +24,7 @@ struct OptionsView {
         seed(options.seed) {}
 
   const EventHandler& on_event;
-  const std::optional<Duration>& budget;
+  std::optional<Duration> budget;
   const StopToken& stop;
   Clock* clock;
   StepEntry entry;

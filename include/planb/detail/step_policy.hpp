@@ -3,6 +3,7 @@
 
 #include <planb/clock.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/duration.hpp>
 #include <planb/gate.hpp>
 #include <planb/predicate.hpp>
 #include <planb/schedule.hpp>
@@ -54,7 +55,7 @@ template <class Rules>
   if (rules.retry_while) policy.retry_while = &rules.retry_while;
   if (rules.classify) policy.classify = &rules.classify;
   policy.max_wait = rules.max_wait;
-  policy.timeout = rules.timeout;
+  policy.timeout = limit(rules.timeout);
   policy.gate = rules.gate.get();
   policy.enter_when = enter_when;
   policy.plain_but_for_gate = enter_when == nullptr && !policy.timeout;

@@ -4,7 +4,10 @@
 #include <planb/detail/config.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <ratio>
+#include <type_traits>
 
 namespace planb::inline PLANB_ABI {
 
@@ -32,26 +35,41 @@ namespace detail {
   return a - b;
 }
 
-// Any chrono duration as Duration: saturated where it does not fit, and zero for a NaN.
+// Any chrono duration as Duration, rounded towards zero: saturated where it does not fit, and zero for a NaN. Without
+// floating point where it has none: there, a long double may be no more than a double.
 template <class Rep, class Period>
 [[nodiscard]] constexpr Duration to_duration(std::chrono::duration<Rep, Period> d) noexcept {
-  using Wide = std::chrono::duration<long double, std::nano>;
-  const long double ns = std::chrono::duration_cast<Wide>(d).count();
-  if (ns != ns) return Duration::zero();
-  if (ns >= static_cast<long double>((Duration::max)().count())) return (Duration::max)();
-  if (ns <= static_cast<long double>((Duration::min)().count())) return (Duration::min)();
-  if constexpr (std::chrono::treat_as_floating_point_v<Rep>) {
-    return Duration{static_cast<Duration::rep>(ns)};
-  } else {
-    using Ratio = std::ratio_divide<Period, std::nano>;  // nanoseconds for each tick
-    if constexpr (Ratio::den == 1) {
-      return Duration{static_cast<Duration::rep>(d.count()) * Ratio::num};
-    } else {  // divided first: the product might not fit
-      const auto ticks = static_cast<Duration::rep>(d.count());
-      return Duration{
-          ticks / Ratio::den * Ratio::num +
-          static_cast<Duration::rep>(static_cast<long double>(ticks % Ratio::den) * Ratio::num / Ratio::den)};
+  using Whole = std::uint64_t;
+  // A tick is Period::num * Scale::num / Scale::den nanoseconds, in lowest terms.
+  using Scale = std::ratio<std::nano::den, Period::den>;
+  constexpr bool fits = Period::num <= (std::numeric_limits<std::intmax_t>::max)() / Scale::num;
+  if constexpr (std::is_integral_v<Rep> && sizeof(Rep) <= sizeof(Whole) && fits) {
+    constexpr auto num = static_cast<Whole>(Period::num * Scale::num);
+    constexpr auto den = static_cast<Whole>(Scale::den);
+    const bool negative = d.count() < Rep(0);
+    const Whole most = static_cast<Whole>((Duration::max)().count()) + (negative ? 1 : 0);
+    const Whole ticks = negative ? Whole(0) - static_cast<Whole>(d.count()) : static_cast<Whole>(d.count());
+    const Whole rest = ticks % den;
+    Whole ns = most;
+    if (ticks / den <= most / num) {  // divided first: the product might not fit
+      ns = ticks / den * num;
+      if constexpr (num <= (std::numeric_limits<Whole>::max)() / den) {
+        ns += rest * num / den;
+      } else {
+        ns += static_cast<Whole>(static_cast<long double>(rest) * num / den);
+      }
     }
+    if (ns >= most) return negative ? (Duration::min)() : (Duration::max)();
+    const auto count = static_cast<Duration::rep>(ns);
+    return Duration(negative ? -count : count);
+  } else {
+    constexpr long double limit = 9223372036854775808.0L;  // 2^63
+    const long double ns = static_cast<long double>(d.count()) * static_cast<long double>(Period::num) *
+                           static_cast<long double>(Scale::num) / static_cast<long double>(Scale::den);
+    if (ns != ns) return Duration::zero();
+    if (ns >= limit) return (Duration::max)();
+    if (ns <= -limit) return (Duration::min)();
+    return Duration(static_cast<Duration::rep>(ns));
   }
 }
 

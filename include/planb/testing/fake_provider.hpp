@@ -6,6 +6,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/function.hpp>
 #include <planb/detail/time.hpp>
+#include <planb/duration.hpp>
 #include <planb/error_traits.hpp>
 
 #include <cstddef>
@@ -48,7 +49,7 @@ class Behaviour {
 #endif
 
   // The call takes this long: it waits on the provider's clock first.
-  [[nodiscard]] Behaviour after(Duration delay) const {
+  [[nodiscard]] Behaviour after(SaturatedDuration delay) const {
     Behaviour b = *this;
     b.delay_ = delay;
     return b;
@@ -67,7 +68,7 @@ class Behaviour {
     b.code_ = std::move(text);
     return b;
   }
-  [[nodiscard]] Behaviour retry_after(Duration hint) const {
+  [[nodiscard]] Behaviour retry_after(SaturatedDuration hint) const {
     Behaviour b = *this;
     b.retry_after_ = hint;
     return b;

@@ -5,6 +5,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/time.hpp>
 #include <planb/detail/timer_heap.hpp>
+#include <planb/duration.hpp>
 
 #include <algorithm>
 #include <condition_variable>
@@ -28,7 +29,7 @@ class VirtualClock final : public Clock {
   // The time since the clock was made.
   [[nodiscard]] Duration elapsed() const { return now().time_since_epoch(); }
 
-  void advance(Duration by) {
+  void advance(SaturatedDuration by) {
     if (by <= Duration::zero()) return;
     std::unique_lock lock(state_->mutex);
     pass(detail::add(state_->now, by), {}, lock);
