@@ -88,7 +88,7 @@ constexpr bool is_duration = false;
 template <class Rep, class Period>
 constexpr bool is_duration<std::chrono::duration<Rep, Period>> = true;
 template <>
-constexpr bool is_duration<SaturatedDuration> = true;
+inline constexpr bool is_duration<SaturatedDuration> = true;
 
 template <class T>
 constexpr bool is_one_of_characters =
