@@ -61,7 +61,7 @@ int main() {
   const planb::Timer timer = clock.call_at(clock.now() + std::chrono::hours(1), [] {});
 #endif
   for (const int mode : {RTLD_LOCAL, RTLD_GLOBAL}) {
-    try_plugin(PLUGIN, mode, sharing);  // shared symbols may keep it
+    try_plugin(PLUGIN, mode, sharing);      // shared symbols may keep it
     try_plugin(HIDDEN_PLUGIN, mode, true);  // GCC's unique symbols are visible ones, and keep it
   }
   return failures == 0 ? 0 : 1;

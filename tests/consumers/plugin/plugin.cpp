@@ -42,8 +42,9 @@ struct Last {
 // The attempt's token starts the timer thread, which then sleeps until that attempt's timeout.
 EXPORTED int ask() {
   const planb::ExecutionPlan<int> plan{{.name = "only", .provide = 1, .timeout = 30ms}};
-  return planb::run_with_plan(
-      plan, [](int& answer, const planb::Attempt& attempt) { return attempt.stop_token().stop_requested() ? 0 : answer; });
+  return planb::run_with_plan(plan, [](int& answer, const planb::Attempt& attempt) {
+    return attempt.stop_token().stop_requested() ? 0 : answer;
+  });
 }
 
 EXPORTED bool call() { return timer_calls(); }
