@@ -3,9 +3,16 @@
 
 #include <planb/testing/virtual_clock.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
 #include <optional>
+#include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -238,6 +245,98 @@ TEST_CASE("a timer's call may wait, and the wait that it came from ends no earli
   clock.advance(10ms);
   CHECK(fired == std::vector<Duration>{10ms, 25ms});
   CHECK(clock.elapsed() == 25ms);
+}
+
+TEST_CASE("a timer that is moved fires after those that had its new time before it", "[virtual_clock]") {
+  VirtualClock clock;
+  std::string fired;
+  Timer moved = clock.call_at(at(1ms), [&] { fired += "moved"; });
+  const Timer stays = clock.call_at(at(5ms), [&] { fired += "stays "; });
+  CHECK(moved.move_to(at(5ms)));
+  clock.advance(5ms);
+  CHECK(fired == "stays moved");
+}
+
+TEST_CASE("a timer's call may replace its own timer", "[virtual_clock]") {
+  VirtualClock clock;
+  std::vector<Duration> fired;
+  Timer timer;
+  std::function<void()> again = [&] {
+    fired.push_back(clock.elapsed());
+    CHECK_FALSE(timer.move_to(at(1h)));  // it has begun
+    if (fired.size() != 3) timer = clock.call_at(clock.now() + 10ms, [&] { again(); });
+  };
+  timer = clock.call_at(at(10ms), [&] { again(); });
+  clock.advance(1h);
+  CHECK(fired == std::vector<Duration>{10ms, 20ms, 30ms});
+}
+
+// A new timer mostly gets the memory of the one that was destroyed last.
+TEST_CASE("destroying a timer in whose place a running one was does not wait for that one's call", "[virtual_clock]") {
+  VirtualClock clock;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool destroyed = false;
+  bool in_time = false;
+  int calls = 0;
+  std::optional<Timer> own;
+  std::optional<Timer> next;
+  std::thread other;
+  own = clock.call_at(at(1ms), [&] {
+    own.reset();
+    next = clock.call_at(at(2ms), [&] { ++calls; });
+    other = std::thread([&] {
+      next.reset();
+      const std::lock_guard lock(mutex);
+      destroyed = true;
+      changed.notify_all();
+    });
+    std::unique_lock lock(mutex);
+    in_time = changed.wait_for(lock, 10s, [&] { return destroyed; });
+  });
+  clock.advance(1h);
+  other.join();
+  CHECK(in_time);
+  CHECK(calls == 0);
+}
+
+TEST_CASE("many timers fire in the order in which a list of them would", "[virtual_clock]") {
+  struct Pending {
+    Duration due;
+    int set;  // the how-manieth time that a timer was set or moved
+    std::size_t number;
+    bool operator<(const Pending& other) const { return due != other.due ? due < other.due : set < other.set; }
+  };
+  constexpr std::size_t count = 50'000;
+  VirtualClock clock;
+  std::vector<std::size_t> fired;
+  std::vector<Timer> timers(count);
+  std::vector<Pending> pending(count);
+  std::mt19937 random(7);
+  int set = 0;
+  const auto some_time = [&] { return Duration(1 + random() % 20'000); };  // many have the same
+  for (std::size_t i = 0; i != count; ++i) {
+    pending[i] = {some_time(), set++, i};
+    timers[i] = clock.call_at(at(pending[i].due), [&fired, i] { fired.push_back(i); });
+  }
+  std::vector<Pending> left;
+  for (std::size_t i = 0; i != count; ++i) {
+    const auto choice = random() % 4;
+    if (choice == 0) {
+      timers[i] = Timer();
+      continue;
+    }
+    if (choice == 1) {
+      pending[i] = {some_time(), set++, i};
+      CHECK(timers[i].move_to(at(pending[i].due)));
+    }
+    left.push_back(pending[i]);
+  }
+  std::sort(left.begin(), left.end());
+  std::vector<std::size_t> expected;
+  for (const Pending& timer : left) expected.push_back(timer.number);
+  clock.advance(1s);
+  CHECK((fired == expected));
 }
 
 #if PLANB_HAS_STOP_TOKEN

@@ -2,10 +2,12 @@
 // may be late, never early.
 #include <planb/planb.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -313,6 +315,91 @@ TEST_CASE("timers of one time call in the order in which they were made", "[real
   done.wait();
   CHECK(order.size() == 20);
   for (int i = 0; i != 20; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE("a call may replace its own timer", "[realtime]") {
+  Signal done;
+  Timer timer;
+  int calls = 0;
+  std::mutex made;
+  std::function<void()> again = [&] {
+    const std::lock_guard lock(made);
+    CHECK_FALSE(timer.move_to(in(never)));  // it has begun
+    if (++calls == 3) return done.raise();
+    timer = SteadyClock::instance().call_at(in(0ms), [&] { again(); });
+  };
+  {
+    const std::lock_guard lock(made);
+    timer = SteadyClock::instance().call_at(in(0ms), [&] { again(); });
+  }
+  done.wait();
+  const std::lock_guard lock(made);
+  CHECK(calls == 3);
+}
+
+// A new timer mostly gets the memory of the one that was destroyed last.
+TEST_CASE("destroying a timer in whose place a running one was does not wait for that one's call", "[realtime]") {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool destroyed = false;
+  bool in_time = false;
+  Signal made;
+  Signal over;
+  std::optional<Timer> own;
+  std::optional<Timer> next;
+  std::mutex filled;  // the call may come before `own` has been filled
+  {
+    const std::lock_guard lock(filled);
+    own = SteadyClock::instance().call_at(in(0ms), [&] {
+      {
+        const std::lock_guard inner(filled);
+        own.reset();
+      }
+      next = SteadyClock::instance().call_at(in(never), [] {});
+      made.raise();
+      std::unique_lock wait(mutex);
+      in_time = changed.wait_for(wait, 10s, [&] { return destroyed; });
+      wait.unlock();
+      over.raise();
+    });
+  }
+  made.wait();
+  next.reset();
+  {
+    const std::lock_guard lock(mutex);
+    destroyed = true;
+    changed.notify_all();
+  }
+  over.wait();
+  CHECK(in_time);
+}
+
+TEST_CASE("a timer costs about as much beside many others", "[realtime]") {
+  SteadyClock& clock = SteadyClock::instance();
+  struct Row {
+    const char* what;
+    Duration ahead;  // of the timer; the others are due in a quarter to three quarters of an hour
+  };
+  for (const Row& row : {Row{"due before all others", 1min}, Row{"due among them", 30min}, Row{"due after", 2h}}) {
+    INFO(row.what);
+    const auto cost = [&] {  // of one made, moved and destroyed, the best of many
+      Duration best = never;
+      for (int round = 0; round != 50; ++round) {
+        best = (std::min)(best, taken([&] {
+                            for (int i = 0; i != 100; ++i) {
+                              Timer timer = clock.call_at(in(row.ahead), [] {});
+                              static_cast<void>(timer.move_to(in(row.ahead)));
+                            }
+                          }));
+      }
+      return best;
+    };
+    const Duration alone = cost();
+    std::vector<Timer> others;
+    for (int i = 0; i != 50'000; ++i) others.push_back(clock.call_at(in(15min + i * 30ms), [] {}));
+    const Duration beside = cost();
+    CHECK(beside < 10 * alone);  // three times would be much already; without a heap it is thousands of times
+  }
 }
 
 TEST_CASE("timers may be made and destroyed from many threads at once", "[realtime]") {
