@@ -300,6 +300,22 @@ TEST_CASE("a loop over tasks that complete at once does not grow the stack", "[t
   CHECK(sync_wait(looping()) == 300'000);
 }
 
+TEST_CASE("a loop over tasks that are resumed later does not grow the stack", "[task]") {
+  Door door;
+  const auto looping = [](Door& d) -> Task<long> {
+    long total = 0;
+    for (int i = 0; i != 300'000; ++i) {
+      co_await pass(d);
+      ++total;
+    }
+    co_return total;
+  };
+  Task<long> task = looping(door);
+  task.start();
+  while (door.waiting) door.open();
+  CHECK(task.get() == 300'000);
+}
+
 TEST_CASE("other coroutines can await a task, and a task awaits what they offer", "[task]") {
   struct Job {  // starts at once, and keeps nothing
     struct promise_type {

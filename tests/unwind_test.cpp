@@ -1,9 +1,11 @@
 // glibc's forced unwind: a thread that is cancelled, or that exits, inside a run. It is no exception: the attempt's
 // terminal event is told, everything on the stack is destroyed, and the thread ends.
 #include <planb/planb.hpp>
+#include <planb/task.hpp>
 #include <planb/testing.hpp>
 
 #include <condition_variable>
+#include <coroutine>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -376,6 +378,92 @@ TEST_CASE("a gate's callable that is unwound after a success leaves the success 
           const ExecutionPlan<Client> plan{first};
           run_with_plan(plan, [](Client&) {}, {.on_event = recording(j)});
         }) == ended({"start 1", "closed", "success 1"}, way));
+}
+
+namespace {
+
+// Where a task waits until somebody resumes it.
+struct Door {
+  std::coroutine_handle<> waiting;
+
+  static bool await_ready() noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> frame) noexcept { waiting = frame; }
+  static void await_resume() noexcept {}
+};
+
+struct Noted {
+  ~Noted() { journal->push_back(what); }
+  Journal* journal;
+  const char* what;
+};
+
+planb::Task<int> waits(Door& door, Journal& j) {
+  const Noted noted{&j, "inner is over"};
+  co_await door;
+  co_return 1;
+}
+
+planb::Task<int> waits_twice(Door& door, Journal& j) {
+  const Noted noted{&j, "middle is over"};
+  const int first = co_await waits(door, j);
+  co_return first + co_await waits(door, j);
+}
+
+}  // namespace
+
+TEST_CASE("a thread goes away inside a task that goes on after another", "[unwind][task]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  Door door;
+  const auto resumes = [&](Journal& j) {
+    j.emplace_back("resumed");
+    std::exchange(door.waiting, {}).resume();
+  };
+  SECTION("it awaited a value") {
+    Journal before;
+    const auto outer = [&]() -> planb::Task<> {
+      const Noted noted{&before, "outer is over"};
+      before.push_back("got " + std::to_string(co_await waits(door, before)));
+      leave(way);
+    };
+    planb::Task<> task = outer();
+    task.start();
+    CHECK(on_thread(resumes) == ended({"resumed"}, way));
+    CHECK(before == Journal{"inner is over", "got 1", "outer is over"});
+    CHECK_FALSE(task.done());
+  }
+  SECTION("it is the outermost of three, and is resumed twice") {
+    Journal before;
+    const auto outer = [&]() -> planb::Task<> {
+      const Noted noted{&before, "outer is over"};
+      before.push_back("got " + std::to_string(co_await waits_twice(door, before)));
+      leave(way);
+    };
+    planb::Task<> task = outer();
+    task.start();
+    resumes(before);
+    CHECK(on_thread(resumes) == ended({"resumed"}, way));
+    CHECK(before == Journal{"resumed", "inner is over", "inner is over", "middle is over", "got 2", "outer is over"});
+  }
+  SECTION("it is within another, which stays where it is, and goes with its owner") {
+    Journal before;
+    const auto middle = [&]() -> planb::Task<> {
+      const Noted noted{&before, "middle is over"};
+      co_await waits(door, before);
+      leave(way);
+    };
+    const auto outer = [&]() -> planb::Task<> {
+      const Noted noted{&before, "outer is over"};
+      co_await middle();
+      before.emplace_back("never");
+    };
+    {
+      planb::Task<> task = outer();
+      task.start();
+      CHECK(on_thread(resumes) == ended({"resumed"}, way));
+      CHECK(before == Journal{"inner is over", "middle is over"});
+    }
+    CHECK(before == Journal{"inner is over", "middle is over", "outer is over"});
+  }
 }
 
 #endif
