@@ -83,15 +83,6 @@ class PLANB_HIDDEN TimerQueue {
     Function<void()> fn;
   };
 
-  // Made when the code is loaded, before what uses it, so destroyed after that: when the program ends, or just before
-  // the code is unloaded.
-  struct Guard {
-    Guard() { static_cast<void>(instance()); }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-    ~Guard() { instance().stop(); }
-  };
-
   static constexpr std::chrono::seconds idle{1};
 
   TimerQueue() = default;
@@ -184,6 +175,19 @@ class PLANB_HIDDEN TimerQueue {
   }
 
 #if PLANB_HAS_POSIX_THREADS
+  // There when the code is loaded, before what uses it, so destroyed after that: when the program ends, or just before
+  // the code is unloaded. It knows stop() once there is a thread: files that use no timer need not contain that.
+  struct Guard {
+    constexpr Guard() noexcept : stop(nullptr) {}
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    ~Guard() {
+      if (void (*const call)() = stop.load(std::memory_order_acquire)) call();
+    }
+
+    std::atomic<void (*)()> stop;
+  };
+
   struct Former {
     pthread_t thread{};
     bool joinable = false;
@@ -206,6 +210,7 @@ class PLANB_HIDDEN TimerQueue {
     // Where the code may be unloaded, the C library forgets this with it.
     if (!watches_forks_) check(pthread_atfork(nullptr, nullptr, [] { instance().begin_in_child(); }));
     watches_forks_ = true;
+    guard_.stop.store([] { instance().stop(); }, std::memory_order_release);
     pthread_t thread{};
     {
       const SignalsBlocked blocked;  // the thread inherits that
@@ -249,8 +254,6 @@ class PLANB_HIDDEN TimerQueue {
     std::thread([this] { run(); }).detach();
     serving_ = true;
   }
-
-  void stop() noexcept {}
 #endif
 
   static void check(int error) {
@@ -275,7 +278,9 @@ class PLANB_HIDDEN TimerQueue {
   bool used_ = false;  // since the thread last found nothing to do
 
   static inline std::atomic<unsigned> process_ = 0;  // how many fork()s there were on the way to this process
+#if PLANB_HAS_POSIX_THREADS
   static inline Guard guard_;
+#endif
 };
 
 }  // namespace planb::inline PLANB_ABI::detail
