@@ -338,7 +338,7 @@ TEST_CASE("a call may replace its own timer", "[realtime]") {
 }
 
 // A new timer mostly gets the memory of the one that was destroyed last.
-TEST_CASE("destroying a timer in whose place a running one was does not wait for that one's call", "[realtime]") {
+TEST_CASE("a timer in whose place a running one was does not wait for that one's call", "[realtime]") {
   std::mutex mutex;
   std::condition_variable changed;
   bool destroyed = false;
