@@ -8,12 +8,13 @@
 
 #include <cstddef>
 #include <exception>
-#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -60,7 +61,7 @@ struct CauseAccess;
 
 // Why an attempt failed. Owns its error, so it may be stored beyond the run; copying it copies a returned error and
 // shares a thrown one, or one that is larger than 64 bytes or cannot be copied. A returned error of up to 64 bytes is
-// held without allocation.
+// held without allocation. A `const char*` or a std::string_view, thrown or returned, is kept as a std::string.
 class Cause {
  public:
   // An unknown error.
@@ -69,7 +70,8 @@ class Cause {
   // The exception that is being handled. Call it inside a `catch`; elsewhere it gives an unknown error.
   [[nodiscard]] static Cause current();
 
-  // A returned error, or an exception that another thread caught (std::exception_ptr).
+  // A returned error, or an exception that another thread caught (std::exception_ptr). An lvalue that is the exception
+  // being handled, or a base of it, is taken as by current(), and not as a copy of that base.
   template <class E>
   [[nodiscard]] static Cause of(E&& error);
 
@@ -106,21 +108,28 @@ class Cause {
 
   [[nodiscard]] CauseKind kind() const noexcept { return kind_; }
 
-  // The error as an E, or null. A thrown error matches as a handler `catch (const E&)` would, a returned one by its
-  // exact type. The pointer is good for as long as this Cause lives unchanged.
+  // The error as an E, or null: a handler `catch (const E&)` would take it, whether it was thrown or returned. (Without
+  // exceptions, a returned one matches by its exact type; with RTTI, if it is a std::exception, by its bases, too.) A
+  // refused value matches by its exact type. The pointer is good for as long as this Cause lives unchanged.
   template <class E>
   [[nodiscard]] const E* get_if() const {
     static_assert(std::is_same_v<E, std::remove_cvref_t<E>>, "planb: name the error type without const or reference");
     static_assert(!std::is_pointer_v<E>, "planb: an error of pointer type cannot be looked up in a Cause");
+    static_assert(!std::is_same_v<E, std::string_view>, "planb: a Cause keeps a text as a std::string: ask for that");
     if (held_ == Held::inside && ops_->type == detail::type_id<E>()) return std::addressof(as<E>());
     return find<E>();
   }
 
   // What the error says of itself, read through error_traits, or as the ProviderError that it also is. A thrown error
   // can be read if it derives from ProviderError, or if its type is named in the plan (section "Errors" of the guide).
+  // Where it says nothing, what it wraps is asked, the outermost first: what a std::nested_exception nests, at most eight
+  // deep, and the last error of a run that failed as a PlanError. Status and code come from the same error. A reader
+  // that throws has said nothing.
   [[nodiscard]] std::optional<int> status() const;
   [[nodiscard]] std::string code() const;  // empty: none
   [[nodiscard]] std::optional<Duration> retry_after() const;
+  [[nodiscard]] std::optional<bool> retryable() const;  // the error's own word, if it has one
+  // Of the outer error alone. "<no text>" where it cannot be had.
   [[nodiscard]] std::string message() const;
 
   // The error as an exception: the thrown one itself, or a copy of the returned one. Null without exceptions.
@@ -154,7 +163,7 @@ class Cause {
   [[nodiscard]] const void* object() const noexcept {
     switch (held_) {
       case Held::inside: return room_;
-      case Held::shared: return as<std::shared_ptr<void>>().get();
+      case Held::shared: return as<detail::SharedErrorPtr>().get();
       case Held::thrown: return as<detail::Thrown>().named;
       case Held::nothing: break;
     }
@@ -163,10 +172,29 @@ class Cause {
 
   [[nodiscard]] const ProviderError* provider_error() const {
     if (held_ != Held::thrown || (PLANB_STABLE_EXCEPTIONS && as<detail::Thrown>().known == nullptr)) return nullptr;
+    if (as<detail::Thrown>().exact && !ops_->is_provider_error) return nullptr;
     return get_if<ProviderError>();
   }
 
+  // What the error says, and not what it wraps.
+  [[nodiscard]] std::optional<int> own_status() const;
+  [[nodiscard]] std::string own_code() const;
+  [[nodiscard]] std::optional<Duration> own_retry_after() const;
+  [[nodiscard]] std::optional<bool> own_retryable() const;
+
+  // Whether the error may wrap another one; false costs nothing.
+  [[nodiscard]] PLANB_INLINE bool may_wrap() const noexcept {
+    switch (held_) {
+      case Held::nothing: return false;
+      case Held::thrown: return as<detail::Thrown>().wraps != detail::Thrown::Wraps::nothing;
+      case Held::inside:
+      case Held::shared: break;
+    }
+    return ops_->wrapped != nullptr && !is_value_;
+  }
+
   void hold(detail::Thrown&& thrown) noexcept {
+    static_assert(sizeof(detail::Thrown) <= room);
     ::new (static_cast<void*>(room_)) detail::Thrown(std::move(thrown));
     held_ = Held::thrown;
   }
@@ -187,6 +215,9 @@ class Cause {
     ops_ = nullptr;
   }
 
+  // An error that a callable returned, or a value, as it is.
+  template <class E>
+  void keep(E&& error);
   template <class E>
   [[nodiscard]] PLANB_NOINLINE const E* find() const;
   void move_from(Cause& other) noexcept;
@@ -231,12 +262,8 @@ struct CauseAccess {
     return cause;
   }
 
-  // For a pointer to something that does not derive from std::exception.
-  [[nodiscard]] static PLANB_COLD Cause caught_unknown(std::exception_ptr pointer) noexcept {
-    Cause cause;
-    cause.hold(Thrown{std::move(pointer)});
-    return cause;
-  }
+  // For a pointer to something that does not derive from std::exception. Inside a handler for it.
+  [[nodiscard]] static Cause caught_unknown(std::exception_ptr pointer) noexcept;
 #endif
 
   static void set_kind(Cause& cause, CauseKind kind) noexcept { cause.kind_ = kind; }
@@ -245,6 +272,31 @@ struct CauseAccess {
     cause.kind_ = CauseKind::rejected;
     cause.is_value_ = true;
   }
+
+  // A value that an acceptance check refused: it need not look like an error.
+  template <class V>
+  [[nodiscard]] static Cause of_value(V&& value) {
+    Cause cause;
+    cause.keep(std::forward<V>(value));
+    set_rejected(cause);
+    return cause;
+  }
+
+  // What the error itself says: for each layer of any_wrapped().
+  [[nodiscard]] static std::optional<int> own_status(const Cause& cause) { return cause.own_status(); }
+  [[nodiscard]] static std::string own_code(const Cause& cause) { return cause.own_code(); }
+
+  // Calls `use` with what the error wraps, the outermost first and as a Cause of its own, until that gives true. The
+  // error itself is not among them.
+  template <class Use>
+  static bool any_wrapped(const Cause& cause, Use use) {
+    if (!cause.may_wrap()) return false;
+    return visit_wrapped(
+        cause, [](const Cause& layer, void* f) -> bool { return (*static_cast<Use*>(f))(layer); }, std::addressof(use));
+  }
+  static bool visit_wrapped(const Cause& outer, bool (*use)(const Cause&, void*), void* f);
+  // What a cause wraps itself: no more than the addresses.
+  [[nodiscard]] static Wrapped wrapped(const Cause& cause);
 
   // Whether rethrow() has something to say: an error or a value, or a kind that stands for one.
   [[nodiscard]] static bool tells(const Cause& cause) noexcept {
@@ -258,21 +310,60 @@ struct CauseAccess {
   static void name(Cause& cause, const ErrorOps* const* types, std::size_t count) {
     if (cause.held_ != Cause::Held::thrown || cause.ops_ != nullptr) return;
     Thrown& thrown = cause.as<Thrown>();
-    std::size_t missed = 0;
     for (const ErrorOps* const* type = types; type != types + count; ++type) {
+      const std::size_t place = note(thrown, *type);
       if (thrown.known != nullptr && (*type)->says == 0) continue;  // its what() says as much
       if (cause.ops_ != nullptr && (*type)->says <= cause.ops_->says) continue;
       if (const void* const object = (*type)->find(thrown)) {
         thrown.named = object;
         cause.ops_ = *type;
-      } else if (!(*type)->cheap_to_find && missed != std::size(thrown.missed)) {
-        thrown.missed[missed++] = *type;
+      } else if (place != Thrown::room) {
+        thrown.missed = static_cast<unsigned char>(thrown.missed | (1U << place));
       }
+    }
+    const TypeId type = thrown.object_type();
+    if (type == nullptr) return;
+    thrown.exact = cause.ops_ != nullptr && same_type(type, cause.ops_->type);
+    if (thrown.exact) {
+      thrown.wraps = cause.ops_->wrapped != nullptr ? Thrown::Wraps::something : Thrown::Wraps::nothing;
+    } else if (thrown.known != nullptr) {
+      thrown.wraps = wraps(*thrown.known, type) ? Thrown::Wraps::something : Thrown::Wraps::nothing;
     }
   }
 
+  // The same with the types that `other`, which wraps it, was looked at for.
+  static void name_as(Cause& cause, const Thrown& other) {
+    std::size_t count = 0;
+    while (count != Thrown::room && other.names[count] != nullptr) ++count;
+    name(cause, other.names, count);
+  }
+
+  // Keeps a type that the plan names, with those first that cannot be asked for again without a throw. Gives its place,
+  // or Thrown::room.
+  static std::size_t note(Thrown& thrown, const ErrorOps* type) noexcept {
+    std::size_t place = 0;
+    while (place != Thrown::room && thrown.names[place] != nullptr) ++place;
+    if (place == Thrown::room && !type->cheap_to_find) {
+      for (place = 0; place != Thrown::room && !thrown.names[place]->cheap_to_find;) ++place;
+    }
+    if (place == Thrown::room) return place;
+    thrown.names[place] = type;
+    thrown.missed = static_cast<unsigned char>(thrown.missed & ~(1U << place));
+    return place;
+  }
+
+  [[nodiscard]] static bool wraps([[maybe_unused]] const std::exception& error, [[maybe_unused]] TypeId type) {
+#if PLANB_HAS_RTTI
+    if (type == &typeid(ProviderError) || type == &typeid(std::runtime_error)) return false;
+    return dynamic_cast<const std::nested_exception*>(&error) != nullptr ||
+           dynamic_cast<const CauseCarrier*>(&error) != nullptr;
+#else
+    return true;
+#endif
+  }
+
   // The returned error of this type, if that is what the cause holds. It is moved out where nobody else has it: the
-  // cause is not to be read any more.
+  // cause is not to be read any more. One that cannot be copied, and that somebody else has, stays where it is.
   template <class E>
   [[nodiscard]] static std::optional<E> take_returned(Cause& cause) {
     if constexpr (std::is_same_v<E, std::exception_ptr>) {  // such an error is held as the exception that it points to
@@ -281,13 +372,18 @@ struct CauseAccess {
       return cause;
     } else {
       const bool returned = cause.held_ == Cause::Held::inside || cause.held_ == Cause::Held::shared;
-      if (!returned || cause.is_value_ || !same_type(cause.ops_->type, type_id<E>())) return std::nullopt;
-      E& error = *static_cast<E*>(const_cast<void*>(cause.object()));
-      if constexpr (std::is_copy_constructible_v<E>) {
-        const bool shared = cause.held_ == Cause::Held::shared && cause.as<std::shared_ptr<void>>().use_count() != 1;
-        if (shared) return std::optional<E>(std::in_place, std::as_const(error));
+      if (!returned || cause.is_value_ || cause.ops_->given == nullptr || !same_type(cause.ops_->given, type_id<E>())) {
+        return std::nullopt;
       }
-      return std::optional<E>(std::in_place, std::move(error));
+      void* const object = const_cast<void*>(cause.object());
+      if constexpr (is_borrowed_text<E>) {
+        return static_cast<BorrowedText<E>*>(static_cast<std::string*>(object))->original;
+      } else {
+        E& error = *static_cast<E*>(object);
+        const bool shared = cause.held_ == Cause::Held::shared && !cause.as<SharedErrorPtr>().sole();
+        if (!shared) return std::optional<E>(std::in_place, std::move(error));
+        if constexpr (std::is_copy_constructible_v<E>) return std::optional<E>(std::in_place, std::as_const(error));
+      }
     }
     return std::nullopt;
   }
@@ -299,20 +395,154 @@ struct CauseAccess {
   try {
     std::rethrow_exception(pointer);
   } catch (const std::exception& e) {
-    return e.what();
-  } catch (const std::string& text) {
-    return text;
-  } catch (const char* text) {
-    return text != nullptr ? text : "unknown exception";
-  } catch (int number) {
-    return std::to_string(number);
+    return detail::what_text(e.what());
   } catch (...) {
+    if (detail::unwinding()) throw;
     return "unknown exception";
   }
 }
+
+// Errors that are no classes of anybody's: they can be read without being named.
+inline constexpr const ErrorOps* plain_errors[] = {
+    &error_ops<std::string>,        &error_ops<std::errc>,         &error_ops<std::error_code>,
+    &error_ops<std::error_condition>, &error_ops<int>,             &error_ops<unsigned>,
+    &error_ops<long>,               &error_ops<unsigned long>,     &error_ops<long long>,
+    &error_ops<unsigned long long>, &error_ops<double>,            &error_ops<bool>,
+};
+
+// The text of a thrown pointer to characters or std::string_view.
+[[nodiscard]] inline std::optional<std::string> borrowed_text(const std::exception_ptr& pointer) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const char* text) {
+    return detail::to_text(text);
+  } catch (const std::string_view& text) {
+    return std::string(text);
+  } catch (...) {
+    if (detail::unwinding()) throw;
+    return std::nullopt;
+  }
+}
+
+// The type of what is being handled, or null where only more throws would tell.
+[[nodiscard]] inline TypeId handled_type() noexcept {
+#if PLANB_HAS_CXXABI
+  return abi::__cxa_current_exception_type();
+#else
+  return nullptr;
+#endif
+}
+
+PLANB_COLD inline Cause CauseAccess::caught_unknown(std::exception_ptr pointer) noexcept {
+  Cause cause;
+  const TypeId type = handled_type();
+  try {
+    const auto is = [&](TypeId other) { return type == nullptr || same_type(type, other); };
+    if (is(type_id<const char*>()) || is(type_id<char*>()) || is(type_id<std::string_view>())) {
+      if (std::optional<std::string> text = borrowed_text(pointer)) {
+        cause.keep(BorrowedText<std::exception_ptr>(std::move(*text), std::move(pointer)));
+        return cause;
+      }
+    }
+    Thrown thrown{std::move(pointer)};
+#if PLANB_STABLE_EXCEPTIONS
+    thrown.type = type;
+#endif
+    for (const ErrorOps* const plain : plain_errors) {
+      if (!is(plain->type)) continue;
+      thrown.named = plain->find(thrown);
+      if (thrown.named == nullptr) continue;
+      cause.ops_ = plain;
+      thrown.exact = true;
+      thrown.wraps = Thrown::Wraps::nothing;
+      break;
+    }
+    cause.hold(std::move(thrown));
+  } catch (...) {  // no memory
+    if (cause.held_ == Cause::Held::nothing) cause.hold(Thrown{std::current_exception()});
+  }
+  return cause;
+}
 #endif
 
+inline Wrapped CauseAccess::wrapped(const Cause& cause) {
+  if (!cause.may_wrap()) return {};
+  if (cause.held_ != Cause::Held::thrown) return cause.ops_->wrapped(cause.object());
+  Wrapped found;
+#if PLANB_HAS_EXCEPTIONS
+  const Thrown& thrown = cause.as<Thrown>();
+#if PLANB_HAS_RTTI
+  if (thrown.known != nullptr) {
+    found.carrier = dynamic_cast<const CauseCarrier*>(thrown.known);
+    if (found.carrier == nullptr) found.nesting = dynamic_cast<const std::nested_exception*>(thrown.known);
+    return found;
+  }
+#endif
+#if PLANB_STABLE_EXCEPTIONS
+  if_caught_as<CauseCarrier>(thrown.pointer, [&](const CauseCarrier& e) { found.carrier = &e; });
+  if (found.carrier == nullptr) {
+    if_caught_as<std::nested_exception>(thrown.pointer, [&](const std::nested_exception& e) { found.nesting = &e; });
+  }
+#endif
+#endif
+  return found;
+}
+
+PLANB_COLD inline bool CauseAccess::visit_wrapped(const Cause& outer, bool (*use)(const Cause&, void*), void* f) {
+  constexpr int deepest = 8;
+  const Cause* at = &outer;
+  Cause layer;
+  for (int depth = 0; depth != deepest; ++depth) {
+    const Wrapped wraps = wrapped(*at);
+    const Cause* carried = wraps.carrier != nullptr ? wraps.carrier->carried() : nullptr;
+    Cause inner;
+    if (carried != nullptr && (carried->held_ != Cause::Held::thrown || carried->ops_ != nullptr)) {
+      at = carried;  // lives in what carries it
+    } else {
+      if (carried != nullptr) {
+        inner = *carried;
+#if PLANB_HAS_EXCEPTIONS
+      } else if (wraps.carrier == nullptr && wraps.nesting != nullptr) {
+        inner = Cause::of(wraps.nesting->nested_ptr());
+#endif
+      }
+      if (inner.held_ == Cause::Held::nothing) return false;
+      if (outer.held_ == Cause::Held::thrown) name_as(inner, outer.as<Thrown>());
+      layer = std::move(inner);
+      at = &layer;
+    }
+    if (use(*at, f)) return true;
+  }
+  return false;
+}
+
 }  // namespace detail
+
+#if PLANB_HAS_EXCEPTIONS
+namespace detail {
+
+// Whether `error` may be a base of the object that is meant.
+template <bool IsLvalue, class E>
+[[nodiscard]] bool may_be_sliced([[maybe_unused]] const E& error) noexcept {
+#if PLANB_HAS_RTTI
+  if constexpr (std::is_polymorphic_v<E>) return typeid(error) != typeid(E);
+#endif
+  return IsLvalue;
+}
+
+// Whether `error` is the exception that is being handled, or a base of it.
+template <class E>
+[[nodiscard]] bool is_being_handled(const E& error) {
+  const std::exception_ptr handled = std::current_exception();
+  bool same = false;
+  if (handled != nullptr) {
+    if_caught_as<E>(handled, [&](const E& e) { same = std::addressof(e) == std::addressof(error); });
+  }
+  return same;
+}
+
+}  // namespace detail
+#endif
 
 inline Cause Cause::current() {
 #if PLANB_HAS_EXCEPTIONS
@@ -324,7 +554,7 @@ inline Cause Cause::current() {
 
 template <class E>
 Cause Cause::of(E&& error) {
-  using Error = std::remove_cvref_t<std::conditional_t<std::is_array_v<std::remove_reference_t<E>>, std::string, E>>;
+  using Error = std::remove_cvref_t<E>;
   Cause cause;
   if constexpr (std::is_same_v<Error, Cause>) {
     return std::forward<E>(error);
@@ -342,18 +572,38 @@ Cause Cause::of(E&& error) {
     }
 #endif
   } else {
-    static_assert(std::is_move_constructible_v<Error>, "planb: an error must be movable to be kept in a Cause");
-    if constexpr (fits<Error>) {
-      ::new (static_cast<void*>(cause.room_)) Error(std::forward<E>(error));
-      cause.held_ = Held::inside;
-    } else {
-      ::new (static_cast<void*>(cause.room_)) std::shared_ptr<void>(std::make_shared<Error>(std::forward<E>(error)));
-      cause.held_ = Held::shared;
+    static_cast<void>(detail::check_error<Error>());
+#if PLANB_HAS_EXCEPTIONS
+    if constexpr (std::is_class_v<Error> && !std::is_final_v<Error>) {
+      if (detail::may_be_sliced<std::is_lvalue_reference_v<E>>(error)) {
+        if (detail::is_being_handled(error)) return current();
+        if constexpr (std::is_same_v<Error, std::exception>) {  // a copy of that base would say nothing
+          cause.keep(detail::UncopyableError(detail::what_text(error.what())));
+          return cause;
+        }
+      }
     }
-    cause.ops_ = &detail::error_ops<Error>;
+#endif
+    cause.keep(std::forward<E>(error));
     if constexpr (std::is_base_of_v<Defect, Error>) cause.kind_ = CauseKind::defect;
   }
   return cause;
+}
+
+template <class E>
+void Cause::keep(E&& error) {
+  using Given = std::remove_cvref_t<std::conditional_t<std::is_array_v<std::remove_reference_t<E>>, std::string, E>>;
+  using Object = typename std::conditional_t<detail::is_borrowed_text<Given>, std::type_identity<detail::BorrowedText<Given>>,
+                                    std::type_identity<Given>>::type;
+  static_assert(std::is_move_constructible_v<Object>, "planb: an error must be movable to be kept in a Cause");
+  if constexpr (fits<Object>) {
+    ::new (static_cast<void*>(room_)) Object(std::forward<E>(error));
+    held_ = Held::inside;
+  } else {
+    ::new (static_cast<void*>(room_)) detail::SharedErrorPtr(detail::SharedErrorPtr::make<Object>(std::forward<E>(error)));
+    held_ = Held::shared;
+  }
+  ops_ = &detail::error_ops<Object>;
 }
 
 inline Cause::Cause(const Cause& other) : kind_(other.kind_), is_value_(other.is_value_), ops_(other.ops_) {
@@ -362,7 +612,7 @@ inline Cause::Cause(const Cause& other) : kind_(other.kind_), is_value_(other.is
     case Held::thrown: ::new (static_cast<void*>(room_)) detail::Thrown(other.as<detail::Thrown>()); break;
     case Held::inside: other.ops_->copy(other.room_, room_); break;
     case Held::shared:
-      ::new (static_cast<void*>(room_)) std::shared_ptr<void>(other.as<std::shared_ptr<void>>());
+      ::new (static_cast<void*>(room_)) detail::SharedErrorPtr(other.as<detail::SharedErrorPtr>());
       break;
   }
   held_ = other.held_;
@@ -377,8 +627,8 @@ inline void Cause::move_from(Cause& other) noexcept {
       break;
     case Held::inside: ops_->move(other.room_, room_); break;
     case Held::shared:
-      ::new (static_cast<void*>(room_)) std::shared_ptr<void>(std::move(other.as<std::shared_ptr<void>>()));
-      other.as<std::shared_ptr<void>>().~shared_ptr();
+      ::new (static_cast<void*>(room_)) detail::SharedErrorPtr(std::move(other.as<detail::SharedErrorPtr>()));
+      other.as<detail::SharedErrorPtr>().~SharedErrorPtr();
       break;
   }
 }
@@ -390,7 +640,7 @@ inline void Cause::destroy() noexcept {
     case Held::inside:
       if (!ops_->trivial) ops_->destroy(room_);
       break;
-    case Held::shared: as<std::shared_ptr<void>>().~shared_ptr(); break;
+    case Held::shared: as<detail::SharedErrorPtr>().~SharedErrorPtr(); break;
   }
 }
 
@@ -399,11 +649,16 @@ const E* Cause::find() const {
   if (const void* known = object(); known != nullptr && detail::same_type(ops_->type, detail::type_id<E>())) {
     return static_cast<const E*>(known);
   }
+  if (held_ == Held::inside || held_ == Held::shared) {
+    return is_value_ ? nullptr : detail::find_base<E>(*ops_, object());
+  }
 #if PLANB_HAS_EXCEPTIONS
   if (held_ == Held::thrown) {
     const detail::Thrown& thrown = as<detail::Thrown>();
-    for (const detail::ErrorOps* const missed : thrown.missed) {
-      if (missed != nullptr && detail::same_type(missed->type, detail::type_id<E>())) return nullptr;
+    for (std::size_t i = 0; i != detail::Thrown::room; ++i) {
+      if ((thrown.missed >> i & 1U) != 0 && detail::same_type(thrown.names[i]->type, detail::type_id<E>())) {
+        return nullptr;
+      }
     }
     return detail::find_thrown<E>(thrown);
   }
@@ -411,43 +666,117 @@ const E* Cause::find() const {
   return nullptr;
 }
 
+namespace detail {
+
+// What `read()` gives, or where it throws `otherwise`.
+template <class Read, class T>
+[[nodiscard]] T read_or(T otherwise, Read read) {
+#if PLANB_HAS_EXCEPTIONS
+  try {
+    return read();
+  } catch (...) {
+    if (detail::unwinding()) throw;
+    return otherwise;
+  }
+#else
+  static_cast<void>(otherwise);
+  return read();
+#endif
+}
+
+}  // namespace detail
+
+inline std::optional<int> Cause::own_status() const {
+  return detail::read_or(std::optional<int>(), [this] {
+    std::optional<int> found;
+    if (const void* error = object()) found = ops_->status(error);
+    if (found) return found;
+    if (const ProviderError* error = provider_error()) found = detail::read_status(*error);
+    return found;
+  });
+}
+
+inline std::string Cause::own_code() const {
+  return detail::read_or(std::string(), [this] {
+    std::string found;
+    if (const void* error = object()) found = ops_->code(error);
+    if (!found.empty()) return found;
+    if (const ProviderError* error = provider_error()) found = detail::read_code(*error);
+    return found;
+  });
+}
+
+inline std::optional<Duration> Cause::own_retry_after() const {
+  return detail::read_or(std::optional<Duration>(), [this] {
+    std::optional<Duration> found;
+    if (const void* error = object()) found = ops_->retry_after(error);
+    if (found) return found;
+    if (const ProviderError* error = provider_error()) found = detail::read_retry_after(*error);
+    return found;
+  });
+}
+
+inline std::optional<bool> Cause::own_retryable() const {
+  const void* const error = object();
+  if (error == nullptr || ops_->retryable == nullptr) return std::nullopt;
+  return detail::read_or(std::optional<bool>(), [&] { return ops_->retryable(error); });
+}
+
 inline std::optional<int> Cause::status() const {
-  std::optional<int> found;
-  if (const void* error = object()) found = ops_->status(error);
-  if (found) return found;
-  if (const ProviderError* error = provider_error()) found = detail::read_status(*error);
+  std::optional<int> found = own_status();
+  if (found || !may_wrap() || !own_code().empty()) return found;
+  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
+    found = layer.own_status();
+    return found || !layer.own_code().empty();
+  });
   return found;
 }
 
 inline std::string Cause::code() const {
-  std::string found;
-  if (const void* error = object()) found = ops_->code(error);
-  if (!found.empty()) return found;
-  if (const ProviderError* error = provider_error()) found = detail::read_code(*error);
+  std::string found = own_code();
+  if (!found.empty() || !may_wrap() || own_status()) return found;
+  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
+    found = layer.own_code();
+    return !found.empty() || layer.own_status();
+  });
   return found;
 }
 
 inline std::optional<Duration> Cause::retry_after() const {
-  std::optional<Duration> found;
-  if (const void* error = object()) found = ops_->retry_after(error);
-  if (found) return found;
-  if (const ProviderError* error = provider_error()) found = detail::read_retry_after(*error);
+  std::optional<Duration> found = own_retry_after();
+  if (found || !may_wrap()) return found;
+  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
+    found = layer.own_retry_after();
+    return found.has_value();
+  });
+  return found;
+}
+
+inline std::optional<bool> Cause::retryable() const {
+  std::optional<bool> found = own_retryable();
+  if (found || !may_wrap()) return found;
+  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
+    found = layer.own_retryable();
+    return found.has_value();
+  });
   return found;
 }
 
 inline std::string Cause::message() const {
-  std::string text;
-  if (const void* error = object()) {
-    text = ops_->message(error);
-  }
+  std::string text = detail::read_or(std::string(detail::no_text), [this] {
+    std::string own;
+    if (const void* error = object()) own = ops_->message(error);
 #if PLANB_HAS_EXCEPTIONS
-  if (held_ == Held::thrown && text.empty()) {
-    const detail::Thrown& thrown = as<detail::Thrown>();
-    text = thrown.known != nullptr ? thrown.known->what() : detail::describe_unknown(thrown.pointer);
-  }
+    if (held_ == Held::thrown && own.empty()) {
+      const detail::Thrown& thrown = as<detail::Thrown>();
+      if (thrown.known != nullptr) return detail::what_text(thrown.known->what());
+      if (ops_ == nullptr || ops_->says == 0) return detail::describe_unknown(thrown.pointer);
+    }
 #endif
+    return own;
+  });
   if (is_value_) return text.empty() ? "value rejected" : "value rejected: " + text;
-  if (!text.empty() || status()) return text;
+  if (!text.empty() || own_status()) return text;
   switch (kind_) {
     case CauseKind::timeout: return "timed out";
     case CauseKind::interrupted: return "interrupted";

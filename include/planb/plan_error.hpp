@@ -15,7 +15,7 @@ namespace planb::inline PLANB_ABI {
 
 // Base of the four below. What a run throws also derives from std::nested_exception, holding the last error, where an
 // attempt failed or a rule of the plan threw. Copying does not throw.
-class PLANB_VISIBLE PlanError : public std::exception {
+class PLANB_VISIBLE PlanError : public detail::CauseCarrier {
  public:
   explicit PlanError(RunReport report) : state_(std::make_shared<const State>(std::move(report))) {}
   PlanError(const PlanError&) noexcept = default;  // and no move: a moved-from error could say nothing
@@ -37,6 +37,9 @@ class PLANB_VISIBLE PlanError : public std::exception {
     RunReport report;
     std::string text;
   };
+
+  // What a plan around this one reads through it.
+  [[nodiscard]] const Cause* carried() const noexcept final { return state_->report.last_cause(); }
 
   std::shared_ptr<const State> state_;
 };

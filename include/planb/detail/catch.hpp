@@ -6,15 +6,6 @@
 
 #include <exception>
 
-#if PLANB_HAS_EXCEPTIONS
-namespace planb::inline PLANB_ABI::detail {
-
-// Within a `catch (...)`: whether it is no exception, but the thread that goes away (glibc's forced unwind).
-[[nodiscard]] PLANB_COLD inline bool unwinding() noexcept { return std::current_exception() == nullptr; }
-
-}  // namespace planb::inline PLANB_ABI::detail
-#endif
-
 // PLANB_DETAIL_TRY { attempt } PLANB_DETAIL_CATCH(keep, on_unwind): hands a function that makes the cause of what was
 // thrown to `keep`, without another throw. glibc's forced unwind (pthread_cancel, pthread_exit) is no exception:
 // `on_unwind` runs, and it goes on.

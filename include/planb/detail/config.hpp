@@ -53,6 +53,13 @@
 #define PLANB_HAS_POSIX_THREADS 0
 #endif
 
+// The Itanium C++ ABI's runtime tells the type of a thrown object without another throw.
+#if PLANB_HAS_EXCEPTIONS && PLANB_HAS_RTTI && !defined(_MSC_VER) && __has_include(<cxxabi.h>)
+#define PLANB_HAS_CXXABI 1
+#else
+#define PLANB_HAS_CXXABI 0
+#endif
+
 // Two builds that differ in one of these lay out the same types differently. An inline namespace keeps their symbols
 // apart, so that linking them together cannot mix them up: planb::v1_xrs, planb::v1_nns, ...
 #define PLANB_ABI_JOIN2(x, r, s, c) v1_##x##r##s##c

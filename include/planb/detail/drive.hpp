@@ -91,7 +91,7 @@ template <class R>
   using Value = std::remove_cvref_t<R>;
   Cause cause;
   if constexpr (std::is_constructible_v<Value, R&&> && std::is_move_constructible_v<Value>) {
-    cause = Cause::of(std::forward<R>(value));
+    return CauseAccess::of_value(std::forward<R>(value));
   }
   CauseAccess::set_rejected(cause);
   return cause;

@@ -4,15 +4,21 @@
 #include <planb/detail/config.hpp>
 #include <planb/error_traits.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
+
+#if PLANB_HAS_CXXABI
+#include <cxxabi.h>
+#endif
 
 // Where std::current_exception() refers to the thrown object itself (the Itanium C++ ABI), the address of an exception
 // stays good for as long as an exception_ptr holds it. Elsewhere it copies, and no address outlives its handler.
@@ -24,20 +30,13 @@
 #endif
 #endif
 
+namespace planb::inline PLANB_ABI {
+class Cause;
+}  // namespace planb::inline PLANB_ABI
+
 namespace planb::inline PLANB_ABI::detail {
 
 struct ErrorOps;
-
-// A thrown error. `known` is the object as a std::exception, where it is one and its address is stable.
-struct Thrown {
-  std::exception_ptr pointer;
-  const std::exception* known = nullptr;
-  const void* named = nullptr;           // the object as the type of Cause::ops_, once that type has been found in it
-  const ErrorOps* missed[3] = {};        // types that it is known not to be: asking again would cost another throw
-#if !PLANB_STABLE_EXCEPTIONS
-  std::shared_ptr<const void> copied = nullptr;  // keeps *named
-#endif
-};
 
 #if PLANB_HAS_RTTI
 using TypeId = const std::type_info*;
@@ -57,6 +56,55 @@ template <class E>
   return &TypeTag<E>::tag;
 }
 [[nodiscard]] constexpr bool same_type(TypeId a, TypeId b) noexcept { return a == b; }
+#endif
+
+// An exception that carries the cause of a run that failed: PlanError.
+class PLANB_VISIBLE CauseCarrier : public std::exception {
+ public:
+  // The last failure, or null.
+  [[nodiscard]] virtual const Cause* carried() const noexcept = 0;
+};
+
+// What an error wraps, if anything.
+struct Wrapped {
+  const CauseCarrier* carrier = nullptr;
+  const std::nested_exception* nesting = nullptr;
+};
+
+// A thrown error. `known` is the object as a std::exception, where it is one and its address is stable.
+struct Thrown {
+  static constexpr std::size_t room = PLANB_STABLE_EXCEPTIONS ? 3 : 1;
+  enum class Wraps : unsigned char { unknown, nothing, something };
+
+  std::exception_ptr pointer;
+  const std::exception* known = nullptr;
+  const void* named = nullptr;      // the object as the type of Cause::ops_, once that type has been found in it
+  const ErrorOps* names[room] = {};  // types that the plan names: what this error wraps may be one of them
+#if PLANB_STABLE_EXCEPTIONS
+  TypeId type = nullptr;  // of the object, where it is not `known` and the runtime has told
+#else
+  std::shared_ptr<const void> copied = nullptr;  // keeps *named
+#endif
+  unsigned char missed = 0;  // a bit for each of `names` that it is known not to be: asking again would cost a throw
+  bool exact = false;        // what is `named` is the whole object, and no base of it
+  Wraps wraps = Wraps::unknown;
+
+  // The object's own type, or null where that is not known.
+  [[nodiscard]] TypeId object_type() const noexcept {
+#if PLANB_HAS_RTTI
+    if (known != nullptr) return &typeid(*known);
+#endif
+#if PLANB_STABLE_EXCEPTIONS
+    return type;
+#else
+    return nullptr;
+#endif
+  }
+};
+
+#if PLANB_HAS_EXCEPTIONS
+// Within a `catch (...)`: whether it is no exception, but the thread that goes away (glibc's forced unwind).
+[[nodiscard]] PLANB_COLD inline bool unwinding() noexcept { return std::current_exception() == nullptr; }
 #endif
 
 #if PLANB_HAS_EXCEPTIONS
@@ -92,6 +140,12 @@ template <class E>
     // What remains: a class without virtual functions, which may be a second base of the exception.
   }
 #if PLANB_STABLE_EXCEPTIONS
+#if PLANB_HAS_RTTI
+  // A handler for what is no class and no pointer takes that very type.
+  if constexpr (std::is_arithmetic_v<E> || std::is_enum_v<E>) {
+    if (thrown.type != nullptr && *thrown.type != typeid(E)) return nullptr;
+  }
+#endif
   const E* found = nullptr;
   detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { found = std::addressof(e); });
   return found;
@@ -111,11 +165,38 @@ class PLANB_VISIBLE UncopyableError : public std::exception {
   std::string text_;
 };
 
+// The text of an error that is one, kept in place of what only points to it. The type that a plan may ask for is
+// std::string, and `original` what the callable gave.
+template <class T>
+struct BorrowedText : std::string {
+  explicit BorrowedText(const T& text) : std::string(detail::to_text(text)), original(text) {}
+
+  T original;
+};
+
+// The same of a thrown one.
+template <>
+struct BorrowedText<std::exception_ptr> : std::string {
+  BorrowedText(std::string&& text, std::exception_ptr exception) noexcept
+      : std::string(std::move(text)), original(std::move(exception)) {}
+
+  std::exception_ptr original;
+};
+
+template <class T>
+constexpr bool is_borrowed_text =
+    std::is_same_v<T, const char*> || std::is_same_v<T, char*> || std::is_same_v<T, std::string_view>;
+
 struct ErrorOps {
-  TypeId type;
-  bool trivial;  // to copy and to destroy
+  TypeId type;   // that may be asked for
+  TypeId given;  // that the callable returned, or null
+  std::size_t size;
+  bool is_class;
+  bool is_polymorphic;
+  bool trivial;        // to copy and to destroy
   bool cheap_to_find;  // in a std::exception: no throw is needed
-  int says;      // how much can be read: one for each of status, code, retry_after and message
+  bool is_provider_error;
+  int says;  // how much can be read: one for each of status, code, retry_after, message and retryable
   void (*copy)(const void* from, void* to);
   void (*move)(void* from, void* to) noexcept;  // and ends the life of *from
   void (*destroy)(void* error) noexcept;
@@ -123,8 +204,12 @@ struct ErrorOps {
   std::string (*code)(const void* error);
   std::optional<Duration> (*retry_after)(const void* error);
   std::string (*message)(const void* error);
-  void (*raise)(const void* error);    // throws a copy of *error
-  const void* (*find)(Thrown& thrown);  // the thrown object as an E, or null
+  std::optional<bool> (*retryable)(const void* error);  // or null, as the next three
+  Wrapped (*wrapped)(const void* error);
+  const std::exception* (*as_exception)(const void* error);
+  void (*throw_address)(const void* error);  // as a const E*, which a handler for a base's address catches
+  void (*raise)(const void* error);          // throws a copy of *error
+  const void* (*find)(Thrown& thrown);       // the thrown object as an E, or null
 };
 
 // An abstract class, or one that only its own kind may destroy, is found in a thrown object but never held.
@@ -138,56 +223,230 @@ void end_life([[maybe_unused]] E& error) noexcept {
   if constexpr (std::is_class_v<E> || std::is_union_v<E>) error.E::~E();
 }
 
-template <class E>
-inline constexpr ErrorOps error_ops{
-    type_id<E>(),
-    std::is_trivially_copyable_v<E>,
-    PLANB_HAS_RTTI && std::is_polymorphic_v<E> && std::is_base_of_v<std::exception, E>,
-    (reads_status<E> ? 1 : 0) + (reads_code<E> ? 1 : 0) + (reads_retry_after<E> ? 1 : 0) + (reads_message<E> ? 1 : 0),
-    [](const void* from, void* to) {
-      if constexpr (is_held<E> && std::is_copy_constructible_v<E>) ::new (to) E(*static_cast<const E*>(from));
-    },
-    [](void* from, void* to) noexcept {
-      if constexpr (is_held<E> && std::is_nothrow_move_constructible_v<E>) {
-        ::new (to) E(std::move(*static_cast<E*>(from)));
-        detail::end_life(*static_cast<E*>(from));
-      }
-    },
-    [](void* error) noexcept {
-      if constexpr (is_held<E>) detail::end_life(*static_cast<E*>(error));
-    },
-    [](const void* error) { return detail::read_status(*static_cast<const E*>(error)); },
-    [](const void* error) { return detail::read_code(*static_cast<const E*>(error)); },
-    [](const void* error) { return detail::read_retry_after(*static_cast<const E*>(error)); },
-    [](const void* error) { return detail::read_message(*static_cast<const E*>(error)); },
-    []([[maybe_unused]] const void* error) {
+template <class E, class Base>
+constexpr bool converts_to = std::is_class_v<E> && std::is_convertible_v<const E*, const Base*>;
+
+// The readers and the rest for errors that are an E, held as an `Object`.
+template <class E, class Object = E>
+[[nodiscard]] constexpr ErrorOps make_error_ops(TypeId given) noexcept {
+  ErrorOps ops{};
+  ops.type = type_id<E>();
+  ops.given = given;
+  ops.size = sizeof(E);
+  ops.is_class = std::is_class_v<E>;
+  ops.is_polymorphic = std::is_polymorphic_v<E>;
+  ops.trivial = std::is_trivially_copyable_v<Object>;
+  ops.cheap_to_find = PLANB_HAS_RTTI && std::is_polymorphic_v<E> && std::is_base_of_v<std::exception, E>;
+  ops.is_provider_error = std::is_base_of_v<ProviderError, E>;
+  ops.says = (reads_status<E> ? 1 : 0) + (reads_code<E> ? 1 : 0) + (reads_retry_after<E> ? 1 : 0) +
+             (reads_message<E> ? 1 : 0) + (reads_retryable<E> ? 1 : 0);
+  ops.copy = [](const void* from, void* to) {
+    if constexpr (is_held<Object> && std::is_copy_constructible_v<Object>) {
+      ::new (to) Object(*static_cast<const Object*>(static_cast<const E*>(from)));
+    }
+  };
+  ops.move = [](void* from, void* to) noexcept {
+    if constexpr (is_held<Object> && std::is_nothrow_move_constructible_v<Object>) {
+      Object& object = *static_cast<Object*>(static_cast<E*>(from));
+      ::new (to) Object(std::move(object));
+      detail::end_life(object);
+    }
+  };
+  ops.destroy = [](void* error) noexcept {
+    if constexpr (is_held<Object>) detail::end_life(*static_cast<Object*>(static_cast<E*>(error)));
+  };
+  ops.status = [](const void* error) { return detail::read_status(*static_cast<const E*>(error)); };
+  ops.code = [](const void* error) { return detail::read_code(*static_cast<const E*>(error)); };
+  ops.retry_after = [](const void* error) { return detail::read_retry_after(*static_cast<const E*>(error)); };
+  ops.message = [](const void* error) { return detail::read_message(*static_cast<const E*>(error)); };
+  if constexpr (reads_retryable<E>) {
+    ops.retryable = [](const void* error) { return detail::read_retryable(*static_cast<const E*>(error)); };
+  }
+  if constexpr (converts_to<E, CauseCarrier> || converts_to<E, std::nested_exception>) {
+    ops.wrapped = [](const void* error) {
+      Wrapped wrapped;
+      if constexpr (converts_to<E, CauseCarrier>) wrapped.carrier = static_cast<const E*>(error);
+      if constexpr (converts_to<E, std::nested_exception>) wrapped.nesting = static_cast<const E*>(error);
+      return wrapped;
+    };
+  }
+  if constexpr (converts_to<E, std::exception>) {
+    ops.as_exception = [](const void* error) -> const std::exception* { return static_cast<const E*>(error); };
+  }
 #if PLANB_HAS_EXCEPTIONS
+  if constexpr (std::is_class_v<E>) {
+    ops.throw_address = [](const void* error) { throw static_cast<const E*>(error); };
+  }
+#endif
+  ops.raise = []([[maybe_unused]] const void* error) {
+#if PLANB_HAS_EXCEPTIONS
+    if constexpr (std::is_same_v<Object, BorrowedText<std::exception_ptr>>) {
+      std::rethrow_exception(static_cast<const Object*>(static_cast<const E*>(error))->original);
+    } else if constexpr (is_held<E> && std::is_copy_constructible_v<E> && alignof(E) <= alignof(std::max_align_t)) {
       // The runtime does not align what is thrown beyond the usual.
-      if constexpr (is_held<E> && std::is_copy_constructible_v<E> && alignof(E) <= alignof(std::max_align_t)) {
-        throw E(*static_cast<const E*>(error));
-      } else {
-        throw UncopyableError(detail::read_message(*static_cast<const E*>(error)));
+      throw E(*static_cast<const E*>(error));
+    } else {
+      std::string text = no_text;
+      try {
+        text = detail::read_message(*static_cast<const E*>(error));
+      } catch (...) {
+        if (detail::unwinding()) throw;
       }
+      throw UncopyableError(std::move(text));
+    }
 #endif
-    },
-    []([[maybe_unused]] Thrown& thrown) -> const void* {
+  };
+  ops.find = []([[maybe_unused]] Thrown& thrown) -> const void* {
 #if PLANB_HAS_EXCEPTIONS && PLANB_STABLE_EXCEPTIONS
-      if constexpr (std::is_pointer_v<E>) {
-        return nullptr;  // a handler gets a copy of a thrown pointer: there is no address to keep
-      } else {
-        return detail::find_thrown<E>(thrown);
-      }
+    if constexpr (std::is_pointer_v<E>) {
+      return nullptr;  // a handler gets a copy of a thrown pointer: there is no address to keep
+    } else {
+      return detail::find_thrown<E>(thrown);
+    }
 #elif PLANB_HAS_EXCEPTIONS
-      if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
-        if (detail::if_caught_as<E>(thrown.pointer,
-                                    [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
-          return thrown.copied.get();
-        }
+    if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
+      if (detail::if_caught_as<E>(thrown.pointer,
+                                  [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
+        return thrown.copied.get();
       }
-      return nullptr;
+    }
+    return nullptr;
 #else
-      return nullptr;
+    return nullptr;
 #endif
-    }};
+  };
+  return ops;
+}
+
+template <class E>
+inline constexpr ErrorOps error_ops = make_error_ops<E>(type_id<E>());
+
+template <class T>
+inline constexpr ErrorOps error_ops<BorrowedText<T>> = make_error_ops<std::string, BorrowedText<T>>(type_id<T>());
+
+template <>
+inline constexpr ErrorOps error_ops<BorrowedText<std::exception_ptr>> =
+    make_error_ops<std::string, BorrowedText<std::exception_ptr>>(nullptr);
+
+// What copies of a Cause share: an error, with the number of its owners. Unlike the count of a std::shared_ptr, this
+// one orders what its owners did before what the last one does.
+struct SharedError {
+  std::atomic<std::size_t> owners{1};
+  void* object = nullptr;
+  void (*end)(SharedError* self) noexcept = nullptr;
+};
+
+class SharedErrorPtr {
+ public:
+  template <class E, class From>
+  [[nodiscard]] static SharedErrorPtr make(From&& from) {
+    struct Block : SharedError {
+      explicit Block(From&& f) : error(std::forward<From>(f)) {}
+      E error;
+    };
+    auto* const block = new Block(std::forward<From>(from));
+    block->object = std::addressof(block->error);
+    block->end = [](SharedError* self) noexcept { delete static_cast<Block*>(self); };
+    return SharedErrorPtr(block);
+  }
+
+  SharedErrorPtr(const SharedErrorPtr& other) noexcept : shared_(other.shared_) {
+    if (shared_ != nullptr) shared_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+  SharedErrorPtr(SharedErrorPtr&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
+  SharedErrorPtr& operator=(const SharedErrorPtr&) = delete;
+  ~SharedErrorPtr() {
+    if (shared_ != nullptr && shared_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) shared_->end(shared_);
+  }
+
+  [[nodiscard]] void* get() const noexcept { return shared_->object; }
+  // Whether nobody else has it any more, and is done with it.
+  [[nodiscard]] bool sole() const noexcept { return shared_->owners.load(std::memory_order_acquire) == 1; }
+
+ private:
+  explicit SharedErrorPtr(SharedError* shared) noexcept : shared_(shared) {}
+
+  SharedError* shared_;
+};
+
+// Where the base B is in a returned error, which is of its static type exactly. That is the same for all errors of that
+// type, so the runtime, which knows it only by throwing, is asked once for each.
+struct BaseOffsets {
+  struct Slot {
+    std::atomic<unsigned char> state{0};  // empty, being filled, filled
+    const ErrorOps* ops = nullptr;
+    std::size_t hash = 0;
+    std::ptrdiff_t offset = 0;
+    bool found = false;
+  };
+
+  Slot slots[4];
+
+  [[nodiscard]] static std::size_t hash_of([[maybe_unused]] const ErrorOps& ops) noexcept {
+#if PLANB_HAS_RTTI
+    return ops.type->hash_code();  // another library's type may have come to the same place
+#else
+    return 0;
+#endif
+  }
+
+  [[nodiscard]] const Slot* find(const ErrorOps& ops) const noexcept {
+    for (const Slot& slot : slots) {
+      if (slot.state.load(std::memory_order_acquire) != 2) continue;
+      if (slot.ops == &ops && slot.hash == hash_of(ops)) return &slot;
+    }
+    return nullptr;
+  }
+
+  void keep(const ErrorOps& ops, bool found, std::ptrdiff_t offset) noexcept {
+    for (Slot& slot : slots) {
+      unsigned char empty = 0;
+      if (!slot.state.compare_exchange_strong(empty, 1, std::memory_order_relaxed)) continue;
+      slot.ops = &ops;
+      slot.hash = hash_of(ops);
+      slot.offset = offset;
+      slot.found = found;
+      slot.state.store(2, std::memory_order_release);
+      return;
+    }
+  }
+};
+
+template <class B>
+inline constinit BaseOffsets base_offsets{};
+
+// A returned error as its base B, if that is public and unambiguous, as a handler `catch (const B&)` would take it.
+template <class B>
+[[nodiscard]] const B* find_base([[maybe_unused]] const ErrorOps& ops, [[maybe_unused]] const void* error) {
+  if constexpr (std::is_class_v<B> && !std::is_final_v<B>) {
+    if (!ops.is_class || sizeof(B) > ops.size || (std::is_polymorphic_v<B> && !ops.is_polymorphic)) return nullptr;
+    if constexpr (std::is_same_v<B, std::exception>) {
+      return ops.as_exception != nullptr ? ops.as_exception(error) : nullptr;
+    }
+#if PLANB_HAS_RTTI
+    if constexpr (std::is_polymorphic_v<B>) {
+      if (ops.as_exception != nullptr) return dynamic_cast<const B*>(ops.as_exception(error));
+    }
+#endif
+#if PLANB_HAS_EXCEPTIONS
+    const auto* const start = static_cast<const std::byte*>(error);
+    if (const BaseOffsets::Slot* const slot = base_offsets<B>.find(ops)) {
+      return slot->found ? reinterpret_cast<const B*>(start + slot->offset) : nullptr;
+    }
+    const B* found = nullptr;
+    try {
+      ops.throw_address(error);
+    } catch (const B* base) {
+      found = base;
+    } catch (...) {
+      if (detail::unwinding()) throw;
+    }
+    const auto* const at = reinterpret_cast<const std::byte*>(found);
+    base_offsets<B>.keep(ops, found != nullptr, found != nullptr ? at - start : 0);
+    return found;
+#endif
+  }
+  return nullptr;
+}
 
 }  // namespace planb::inline PLANB_ABI::detail
