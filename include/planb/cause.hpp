@@ -286,6 +286,11 @@ struct CauseAccess {
   [[nodiscard]] static std::optional<int> own_status(const Cause& cause) { return cause.own_status(); }
   [[nodiscard]] static std::string own_code(const Cause& cause) { return cause.own_code(); }
 
+  // Whether Cause::retryable() has to be asked; false costs nothing.
+  [[nodiscard]] static PLANB_INLINE bool may_tell_retryable(const Cause& cause) noexcept {
+    return (cause.ops_ != nullptr && cause.ops_->retryable != nullptr) || cause.may_wrap();
+  }
+
   // Calls `use` with what the error wraps, the outermost first and as a Cause of its own, until that gives true. The
   // error itself is not among them.
   template <class Use>

@@ -7,7 +7,9 @@
 #include <planb/detail/fail.hpp>
 #include <planb/detail/step_policy.hpp>
 #include <planb/detail/text.hpp>
+#include <planb/predicate.hpp>
 #include <planb/provide.hpp>
+#include <planb/result.hpp>
 #include <planb/step.hpp>
 
 #include <algorithm>
@@ -127,6 +129,15 @@ class BorrowCount {
 };
 #endif
 
+// A class whose `error_type` is what its calls throw. That of a result is what it holds.
+template <class Ctx>
+constexpr bool names_error_type = !ResultType<Ctx> && requires {
+  typename std::remove_reference_t<Ctx>::error_type;
+  requires std::is_object_v<typename std::remove_reference_t<Ctx>::error_type>;
+  requires !std::is_pointer_v<typename std::remove_reference_t<Ctx>::error_type>;
+  requires !std::is_array_v<typename std::remove_reference_t<Ctx>::error_type>;
+};
+
 template <class Ctx, class Env>
 struct PlanStorage {
   std::vector<Step<Ctx, Env>> steps;
@@ -143,6 +154,10 @@ struct PlanStorage {
   explicit PlanStorage(std::vector<Step<Ctx, Env>> list)
       : steps(std::move(list)), first_attempt(1, 1, 0, steps.front().name) {
     policies.reserve(steps.size());
+    if constexpr (names_error_type<Ctx>) {
+      using Error = std::remove_cv_t<typename std::remove_reference_t<Ctx>::error_type>;
+      add_named({error_ops_of<Error>, 1});
+    }
     for (const Step<Ctx, Env>& step : steps) {
       policies.push_back(detail::make_policy(step, step.name, step.enter_when ? &step.enter_when : nullptr));
       add_named(step.retry_while.named());

@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -85,7 +86,7 @@ struct NamedErrors {
 };
 
 template <class... E>
-inline constexpr const ErrorOps* error_ops_of[] = {&error_ops<E>...};
+inline constexpr const ErrorOps* error_ops_of[] = {(static_cast<void>(detail::check_error<E>()), &error_ops<E>)...};
 
 // A question about an error, of any of these forms: `R(const Cause&)`; `R(const E&)` for a concrete error type E, which
 // answers R{} for any other error; a member of E, such as `&LlmError::retryable`. Shared between threads: called
@@ -105,8 +106,10 @@ class ErrorFunction {
                   "answers with bool (a classifier with planb::Verdict), and is not `mutable`");
     if (detail::is_empty<Target>(f)) refuse("a predicate or classifier of a plan is an empty function; leave it out");
     if constexpr (AsksError<Target, R>) {
-      using Error = AskedType<Target>;
-      static_assert(!std::is_pointer_v<Error>, "planb: a predicate cannot take an error of pointer type");
+      using Asked = AskedType<Target>;
+      static_assert(!std::is_pointer_v<Asked> || std::is_same_v<Asked, const char*>,
+                    "planb: a predicate cannot take an error of pointer type");
+      using Error = std::conditional_t<is_borrowed_text<Asked>, std::string, Asked>;  // as which a Cause owns a text
       function_ = Function<R(const Cause&)>([target = Target(std::forward<F>(f))](const Cause& cause) -> R {
         const Error* error = cause.get_if<Error>();
         if (error == nullptr) return R{};
@@ -114,6 +117,8 @@ class ErrorFunction {
           return (error->*target)();
         } else if constexpr (std::is_member_pointer_v<Target>) {
           return error->*target;
+        } else if constexpr (std::is_pointer_v<Asked> && is_borrowed_text<Asked>) {
+          return target(error->c_str());
         } else {
           return target(*error);
         }

@@ -4,6 +4,8 @@
 #include <planb/detail/config.hpp>
 
 #include <concepts>
+#include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -25,11 +27,20 @@ concept StatusOrLike = std::is_class_v<R> && !ExpectedLike<R> && requires(R& r) 
   requires std::is_class_v<std::remove_cvref_t<decltype(r.status())>>;
 };
 
+// std::error_code, std::error_condition and their like, as a result: unset is a success.
+template <class R>
+concept ErrorCodeLike = std::is_class_v<R> && !ExpectedLike<R> && !StatusOrLike<R> && requires(const R& r) {
+  static_cast<bool>(r);
+  { r.value() } -> std::same_as<int>;
+  r.category().name();
+  { r.message() } -> std::convertible_to<std::string>;
+};
+
 }  // namespace detail
 
 // Customisation point: which return types carry errors. Without a specialisation, expected-likes (`has_value()`,
-// `error()`, `operator*`) and StatusOr-likes (`ok()`, `status()` of class type, `operator*`) are found; everything else
-// is a plain value. A specialisation has these static members (R as an lvalue or an rvalue):
+// `error()`, `operator*`) and StatusOr-likes (`ok()`, `status()` of class type, `operator*`) are found, and a
+// std::error_code, std::error_condition or std::errc, which is a failure where it is set. Everything else is a plain value. A specialisation has these static members (R as an lvalue or an rvalue):
 //   bool has_value(const R&);
 //   E error(R&&);            the error by value or by reference
 //   V value(R&&);            the value by value or by reference; void where there is none
@@ -93,6 +104,22 @@ struct result_traits<R> {
   [[nodiscard]] static R from_error(E&& e) {
     return R(std::forward<E>(e));
   }
+};
+
+template <detail::ErrorCodeLike R>
+struct result_traits<R> {
+  [[nodiscard]] static bool has_value(const R& r) { return !static_cast<bool>(r); }
+  [[nodiscard]] static R error(const R& r) { return r; }
+  static void value(const R&) noexcept {}
+  [[nodiscard]] static R from_error(std::same_as<R> auto error) { return error; }
+};
+
+template <std::same_as<std::errc> R>
+struct result_traits<R> {
+  [[nodiscard]] static bool has_value(R r) noexcept { return r == R(); }
+  [[nodiscard]] static R error(R r) noexcept { return r; }
+  static void value(R) noexcept {}
+  [[nodiscard]] static R from_error(R error) noexcept { return error; }
 };
 
 namespace detail {

@@ -106,6 +106,9 @@ class Course {
   // Why the step has no further attempt, or none.
   [[nodiscard]] PLANB_INLINE LeaveReason spent(const Cause& cause) const {
     const StepPolicy& step = policy();
+    if (step.classify == nullptr && CauseAccess::may_tell_retryable(cause) && cause.retryable() == false) {
+      return LeaveReason::not_retryable;
+    }
     if (step.retry_while != nullptr && !(*step.retry_while)(cause)) return LeaveReason::not_retryable;
     if (step.max_attempts != unlimited && record_->attempts >= step.max_attempts) return LeaveReason::attempts_spent;
     return LeaveReason::none;

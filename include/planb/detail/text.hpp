@@ -18,7 +18,9 @@ inline void append_clipped(std::string& line, std::string_view text, std::size_t
   const bool clipped = text.size() > limit;
   if (clipped) {
     std::size_t end = limit;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // not inside a UTF-8 sequence
+    const auto inside = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U; };
+    while (end > 0 && limit - end < 4 && inside(end)) --end;  // not inside a UTF-8 sequence
+    if (inside(end)) end = limit;                             // nor is this one
     text = text.substr(0, end);
   }
   for (const char c : text) line += (static_cast<unsigned char>(c) < 0x20U || c == 0x7F) ? ' ' : c;
