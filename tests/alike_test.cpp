@@ -110,6 +110,17 @@ struct Derived {
   static Said says() { return {.status = 503}; }
 };
 
+struct Foreign {
+  int http = 503;
+};
+struct ByTraits {
+  static constexpr const char* name = "a derived struct, by a base that error_traits read";
+  struct Error : Foreign {};
+  using Named = Foreign;
+  static Error make() { return {}; }
+  static Said says() { return {503, {}, Duration(0), true, "try later"}; }
+};
+
 struct FarBase {
   static constexpr const char* name = "a derived class, by its second base";
   struct First {
@@ -266,6 +277,18 @@ struct InnerPlan {
   }
 };
 
+}  // namespace
+
+template <>
+struct planb::error_traits<Foreign> {
+  static int status(const Foreign& e) { return e.http; }
+  static std::chrono::seconds retry_after(const Foreign&) { return 0s; }
+  static bool retryable(const Foreign&) { return true; }
+  static std::string message(const Foreign&) { return "try later"; }
+};
+
+namespace {
+
 // --- The ways to fail --------------------------------------------------------------------------------------------------
 
 template <class E>
@@ -411,7 +434,7 @@ class Ways {
 }  // namespace
 
 TEMPLATE_TEST_CASE("an error says the same in whatever way an attempt fails with it", "[alike]", Struct, Large, MoveOnly,
-                   Standard, Derived, FarBase, VirtualBase, DerivedStandard, ByStandardBase, Enum, Errc, ErrorCode,
+                   Standard, Derived, ByTraits, FarBase, VirtualBase, DerivedStandard, ByStandardBase, Enum, Errc, ErrorCode,
                    SystemError, Text, Pointer, View, Number, Nested, NestedNamed, InnerPlan) {
   CAPTURE(TestType::name);
   const Said says = TestType::says();

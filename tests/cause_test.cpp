@@ -358,7 +358,7 @@ TEST_CASE("a pointer to a text or a view of one is kept as a std::string", "[cau
   }
   const char* const none = nullptr;
   CHECK(Cause::of(none).message() == "unknown error");
-  CHECK(thrown(none).message() == "unknown error");
+  CHECK(thrown(none).message() == "unknown exception");
   CHECK(throws_as<std::string>(Cause::of("text")));
   CHECK(throws_as<const char*>(thrown(static_cast<const char*>("text"))));
   CHECK(throws_as<std::string_view>(thrown(std::string_view("text"))));

@@ -84,7 +84,7 @@ class Cause {
 
   Cause(const Cause& other);
   PLANB_INLINE Cause(Cause&& other) noexcept
-      : kind_(other.kind_), held_(other.held_), is_value_(other.is_value_), ops_(other.ops_) {
+      : kind_(other.kind_), held_(other.held_), is_value_(other.is_value_), base_(other.base_), ops_(other.ops_) {
     take(other);
   }
   Cause& operator=(const Cause& other) {
@@ -97,6 +97,7 @@ class Cause {
       kind_ = other.kind_;
       held_ = other.held_;
       is_value_ = other.is_value_;
+      base_ = other.base_;
       ops_ = other.ops_;
       take(other);
     }
@@ -215,6 +216,10 @@ class Cause {
     ops_ = nullptr;
   }
 
+  // Of the error, the base that the plan names, or the ProviderError that it is: the first that says something.
+  template <class T>
+  [[nodiscard]] T read(T (*detail::ErrorOps::*reader)(const void* error),
+                       T (*of_provider)(const ProviderError& error)) const;
   // An error that a callable returned, or a value, as it is.
   template <class E>
   void keep(E&& error);
@@ -226,6 +231,7 @@ class Cause {
   CauseKind kind_ = CauseKind::error;
   Held held_ = Held::nothing;
   bool is_value_ = false;  // what is held is a refused value, whatever the kind has become
+  unsigned char base_ = 0;  // of a returned error: a base that the plan names and error_traits tell more of, or 0
   const detail::ErrorOps* ops_ = nullptr;
   alignas(std::max_align_t) std::byte room_[room];
 };
@@ -288,7 +294,7 @@ struct CauseAccess {
 
   // Whether Cause::retryable() has to be asked; false costs nothing.
   [[nodiscard]] static PLANB_INLINE bool may_tell_retryable(const Cause& cause) noexcept {
-    return (cause.ops_ != nullptr && cause.ops_->retryable != nullptr) || cause.may_wrap();
+    return (cause.ops_ != nullptr && cause.ops_->retryable != nullptr) || cause.base_ != 0 || cause.may_wrap();
   }
 
   // Calls `use` with what the error wraps, the outermost first and as a Cause of its own, until that gives true. The
@@ -313,7 +319,8 @@ struct CauseAccess {
   // Looks for the types that the plan names in a thrown error, so that it can be read through error_traits. Of several
   // that it is, the one that says most is kept.
   static void name(Cause& cause, const ErrorOps* const* types, std::size_t count) {
-    if (cause.held_ != Cause::Held::thrown || cause.ops_ != nullptr) return;
+    if (cause.held_ != Cause::Held::thrown) return name_base(cause, types, count);
+    if (cause.ops_ != nullptr) return;
     Thrown& thrown = cause.as<Thrown>();
     for (const ErrorOps* const* type = types; type != types + count; ++type) {
       const std::size_t place = note(thrown, *type);
@@ -333,6 +340,18 @@ struct CauseAccess {
       thrown.wraps = cause.ops_->wrapped != nullptr ? Thrown::Wraps::something : Thrown::Wraps::nothing;
     } else if (thrown.known != nullptr) {
       thrown.wraps = wraps(*thrown.known, type) ? Thrown::Wraps::something : Thrown::Wraps::nothing;
+    }
+  }
+
+  // A returned error is read as what it is, and where that says nothing as a base that the plan names.
+  static PLANB_INLINE void name_base(Cause& cause, const ErrorOps* const* types, std::size_t count) {
+    if (cause.held_ == Cause::Held::nothing || cause.is_value_) return;
+    int says = 0;
+    for (const ErrorOps* const* type = types; type != types + count; ++type) {
+      if ((*type)->find_base == nullptr || *type == cause.ops_ || (*type)->says <= says) continue;
+      if ((*type)->find_base(*cause.ops_, cause.object()) == nullptr) continue;
+      cause.base_ = base_numbers.number_of(*type);
+      says = (*type)->says;
     }
   }
 
@@ -420,7 +439,7 @@ inline constexpr const ErrorOps* plain_errors[] = {
   try {
     std::rethrow_exception(pointer);
   } catch (const char* text) {
-    return detail::to_text(text);
+    return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
   } catch (const std::string_view& text) {
     return std::string(text);
   } catch (...) {
@@ -611,7 +630,7 @@ void Cause::keep(E&& error) {
   ops_ = &detail::error_ops<Object>;
 }
 
-inline Cause::Cause(const Cause& other) : kind_(other.kind_), is_value_(other.is_value_), ops_(other.ops_) {
+inline Cause::Cause(const Cause& other) : kind_(other.kind_), is_value_(other.is_value_), base_(other.base_), ops_(other.ops_) {
   switch (other.held_) {
     case Held::nothing: break;
     case Held::thrown: ::new (static_cast<void*>(room_)) detail::Thrown(other.as<detail::Thrown>()); break;
@@ -691,40 +710,38 @@ template <class Read, class T>
 
 }  // namespace detail
 
-inline std::optional<int> Cause::own_status() const {
-  return detail::read_or(std::optional<int>(), [this] {
-    std::optional<int> found;
-    if (const void* error = object()) found = ops_->status(error);
-    if (found) return found;
-    if (const ProviderError* error = provider_error()) found = detail::read_status(*error);
+template <class T>
+T Cause::read(T (*detail::ErrorOps::*reader)(const void* error), T (*of_provider)(const ProviderError& error)) const {
+  return detail::read_or(T(), [&] {
+    T found{};
+    if (const void* error = object()) {
+      if (ops_->*reader != nullptr) found = (ops_->*reader)(error);
+      if (base_ != 0 && found == T()) {
+        const detail::ErrorOps& base = *detail::base_numbers[base_];
+        if (base.*reader != nullptr) found = (base.*reader)(base.find_base(*ops_, error));
+      }
+    }
+    if (found != T() || of_provider == nullptr) return found;
+    if (const ProviderError* error = provider_error()) found = of_provider(*error);
     return found;
   });
+}
+
+inline std::optional<int> Cause::own_status() const {
+  return read<std::optional<int>>(&detail::ErrorOps::status, &detail::read_status<ProviderError>);
 }
 
 inline std::string Cause::own_code() const {
-  return detail::read_or(std::string(), [this] {
-    std::string found;
-    if (const void* error = object()) found = ops_->code(error);
-    if (!found.empty()) return found;
-    if (const ProviderError* error = provider_error()) found = detail::read_code(*error);
-    return found;
-  });
+  return read<std::string>(&detail::ErrorOps::code, &detail::read_code<ProviderError>);
 }
 
 inline std::optional<Duration> Cause::own_retry_after() const {
-  return detail::read_or(std::optional<Duration>(), [this] {
-    std::optional<Duration> found;
-    if (const void* error = object()) found = ops_->retry_after(error);
-    if (found) return found;
-    if (const ProviderError* error = provider_error()) found = detail::read_retry_after(*error);
-    return found;
-  });
+  return read<std::optional<Duration>>(&detail::ErrorOps::retry_after, &detail::read_retry_after<ProviderError>);
 }
 
 inline std::optional<bool> Cause::own_retryable() const {
-  const void* const error = object();
-  if (error == nullptr || ops_->retryable == nullptr) return std::nullopt;
-  return detail::read_or(std::optional<bool>(), [&] { return ops_->retryable(error); });
+  if (ops_ == nullptr || (ops_->retryable == nullptr && base_ == 0)) return std::nullopt;
+  return read<std::optional<bool>>(&detail::ErrorOps::retryable, nullptr);
 }
 
 inline std::optional<int> Cause::status() const {
@@ -770,7 +787,13 @@ inline std::optional<bool> Cause::retryable() const {
 inline std::string Cause::message() const {
   std::string text = detail::read_or(std::string(detail::no_text), [this] {
     std::string own;
-    if (const void* error = object()) own = ops_->message(error);
+    if (const void* error = object()) {
+      own = ops_->message(error);
+      if (base_ != 0 && own.empty()) {
+        const detail::ErrorOps& base = *detail::base_numbers[base_];
+        own = base.message(base.find_base(*ops_, error));
+      }
+    }
 #if PLANB_HAS_EXCEPTIONS
     if (held_ == Held::thrown && own.empty()) {
       const detail::Thrown& thrown = as<detail::Thrown>();

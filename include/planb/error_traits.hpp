@@ -215,6 +215,14 @@ template <class E>
   }
 }
 
+// Whether error_traits<E> says something. What E has of its own, derived types have, too.
+template <class E>
+constexpr bool has_traits = requires(const E& e) { error_traits<E>::status(e); } ||
+                            requires(const E& e) { error_traits<E>::code(e); } ||
+                            requires(const E& e) { error_traits<E>::retry_after(e); } ||
+                            requires(const E& e) { error_traits<E>::message(e); } ||
+                            requires(const E& e) { error_traits<E>::retryable(e); };
+
 // What is StatusOr-like is a result, and its status no status of an error.
 template <class E>
 constexpr bool is_status_of_result = std::is_class_v<StatusValue<E>> && requires(E& e) {

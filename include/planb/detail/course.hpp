@@ -97,7 +97,9 @@ class Course {
     StepRecord& record = *record_;
     std::destroy_at(&record.cause);
     std::construct_at(&record.cause, std::move(cause));
-    if (CauseAccess::is_thrown(record.cause)) CauseAccess::name(record.cause, plan_.named.first, plan_.named.count);
+    if (CauseAccess::is_thrown(record.cause) || plan_.named.count != 0) {
+      CauseAccess::name(record.cause, plan_.named.first, plan_.named.count);
+    }
     record.failed = true;
     record.verdict.reset();
     failed_ = &record;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -208,6 +209,8 @@ struct ErrorOps {
   Wrapped (*wrapped)(const void* error);
   const std::exception* (*as_exception)(const void* error);
   void (*throw_address)(const void* error);  // as a const E*, which a handler for a base's address catches
+  // A returned error as an E that it derives from; null where error_traits<E> adds nothing to what that inherits.
+  const void* (*find_base)(const ErrorOps& ops, const void* error);
   void (*raise)(const void* error);          // throws a copy of *error
   const void* (*find)(Thrown& thrown);       // the thrown object as an E, or null
 };
@@ -225,6 +228,9 @@ void end_life([[maybe_unused]] E& error) noexcept {
 
 template <class E, class Base>
 constexpr bool converts_to = std::is_class_v<E> && std::is_convertible_v<const E*, const Base*>;
+
+template <class B>
+[[nodiscard]] const B* find_base(const ErrorOps& ops, const void* error);
 
 // The readers and the rest for errors that are an E, held as an `Object`.
 template <class E, class Object = E>
@@ -278,6 +284,9 @@ template <class E, class Object = E>
     ops.throw_address = [](const void* error) { throw static_cast<const E*>(error); };
   }
 #endif
+  if constexpr (has_traits<E>) {
+    ops.find_base = [](const ErrorOps& of, const void* error) -> const void* { return detail::find_base<E>(of, error); };
+  }
   ops.raise = []([[maybe_unused]] const void* error) {
 #if PLANB_HAS_EXCEPTIONS
     if constexpr (std::is_same_v<Object, BorrowedText<std::exception_ptr>>) {
@@ -448,5 +457,27 @@ template <class B>
   }
   return nullptr;
 }
+
+// The named bases of returned errors, by numbers that a Cause has room for. A few in a program.
+class BaseNumbers {
+ public:
+  // 0 where there is no room left.
+  [[nodiscard]] unsigned char number_of(const ErrorOps* base) noexcept {
+    for (unsigned i = 0; i != std::size(bases_); ++i) {
+      const ErrorOps* known = bases_[i].load(std::memory_order_acquire);
+      if (known == nullptr && bases_[i].compare_exchange_strong(known, base, std::memory_order_acq_rel)) known = base;
+      if (known == base) return static_cast<unsigned char>(i + 1);
+    }
+    return 0;
+  }
+  [[nodiscard]] const ErrorOps* operator[](unsigned char number) const noexcept {
+    return bases_[number - 1U].load(std::memory_order_acquire);
+  }
+
+ private:
+  std::atomic<const ErrorOps*> bases_[255] = {};
+};
+
+inline constinit BaseNumbers base_numbers{};
 
 }  // namespace planb::inline PLANB_ABI::detail
