@@ -472,6 +472,10 @@ PLANB_COLD inline Cause CauseAccess::caught_unknown(std::exception_ptr pointer) 
 #if PLANB_STABLE_EXCEPTIONS
     thrown.type = type;
 #endif
+    if (type != nullptr) {
+      const TypeFacts::Slot* const known = has_bases(type) ? wrappers.find(type) : nullptr;
+      if (!has_bases(type) || (known != nullptr && !known->yes)) thrown.wraps = Thrown::Wraps::nothing;
+    }
     for (const ErrorOps* const plain : plain_errors) {
       if (!is(plain->type)) continue;
       thrown.named = plain->find(thrown);
@@ -503,9 +507,17 @@ inline Wrapped CauseAccess::wrapped(const Cause& cause) {
   }
 #endif
 #if PLANB_STABLE_EXCEPTIONS
-  if_caught_as<CauseCarrier>(thrown.pointer, [&](const CauseCarrier& e) { found.carrier = &e; });
-  if (found.carrier == nullptr) {
-    if_caught_as<std::nested_exception>(thrown.pointer, [&](const std::nested_exception& e) { found.nesting = &e; });
+  try {
+    std::rethrow_exception(thrown.pointer);
+  } catch (const CauseCarrier& e) {
+    found.carrier = &e;
+  } catch (const std::nested_exception& e) {
+    found.nesting = &e;
+  } catch (...) {
+    if (detail::unwinding()) throw;
+  }
+  if (thrown.type != nullptr && wrappers.find(thrown.type) == nullptr) {
+    wrappers.keep(thrown.type, found.carrier != nullptr || found.nesting != nullptr);
   }
 #endif
 #endif
@@ -520,13 +532,26 @@ PLANB_COLD inline bool CauseAccess::visit_wrapped(const Cause& outer, bool (*use
     const Wrapped wraps = wrapped(*at);
     const Cause* carried = wraps.carrier != nullptr ? wraps.carrier->carried() : nullptr;
     Cause inner;
+#if PLANB_HAS_EXCEPTIONS && !PLANB_STABLE_EXCEPTIONS
+    if (at->held_ == Cause::Held::thrown) {  // no address outlives its handler
+      try {
+        std::rethrow_exception(at->as<Thrown>().pointer);
+      } catch (const CauseCarrier& e) {
+        if (e.carried() != nullptr) inner = *e.carried();
+      } catch (const std::nested_exception& e) {
+        inner = Cause::of(e.nested_ptr());
+      } catch (...) {
+        if (detail::unwinding()) throw;
+      }
+    }
+#endif
     if (carried != nullptr && (carried->held_ != Cause::Held::thrown || carried->ops_ != nullptr)) {
       at = carried;  // lives in what carries it
     } else {
       if (carried != nullptr) {
         inner = *carried;
 #if PLANB_HAS_EXCEPTIONS
-      } else if (wraps.carrier == nullptr && wraps.nesting != nullptr) {
+      } else if (inner.held_ == Cause::Held::nothing && wraps.carrier == nullptr && wraps.nesting != nullptr) {
         inner = Cause::of(wraps.nesting->nested_ptr());
 #endif
       }
@@ -679,6 +704,7 @@ const E* Cause::find() const {
 #if PLANB_HAS_EXCEPTIONS
   if (held_ == Held::thrown) {
     const detail::Thrown& thrown = as<detail::Thrown>();
+    if (thrown.exact && !ops_->is_class) return nullptr;  // it has no base
     for (std::size_t i = 0; i != detail::Thrown::room; ++i) {
       if ((thrown.missed >> i & 1U) != 0 && detail::same_type(thrown.names[i]->type, detail::type_id<E>())) {
         return nullptr;

@@ -378,51 +378,64 @@ class SharedErrorPtr {
   SharedError* shared_;
 };
 
-// Where the base B is in a returned error, which is of its static type exactly. That is the same for all errors of that
-// type, so the runtime, which knows it only by throwing, is asked once for each.
-struct BaseOffsets {
+// What the runtime knows of a type, and tells only by throwing: it is asked once. A few types are kept.
+struct TypeFacts {
   struct Slot {
     std::atomic<unsigned char> state{0};  // empty, being filled, filled
-    const ErrorOps* ops = nullptr;
-    std::size_t hash = 0;
+    const void* type = nullptr;
+    std::size_t hash = 0;  // of its name: another library's type may have come to the same place
     std::ptrdiff_t offset = 0;
-    bool found = false;
+    bool yes = false;
   };
 
   Slot slots[4];
 
-  [[nodiscard]] static std::size_t hash_of([[maybe_unused]] const ErrorOps& ops) noexcept {
+  [[nodiscard]] static std::size_t hash_of([[maybe_unused]] TypeId type) noexcept {
 #if PLANB_HAS_RTTI
-    return ops.type->hash_code();  // another library's type may have come to the same place
+    return type->hash_code();
 #else
     return 0;
 #endif
   }
 
-  [[nodiscard]] const Slot* find(const ErrorOps& ops) const noexcept {
+  [[nodiscard]] const Slot* find(TypeId type) const noexcept {
     for (const Slot& slot : slots) {
       if (slot.state.load(std::memory_order_acquire) != 2) continue;
-      if (slot.ops == &ops && slot.hash == hash_of(ops)) return &slot;
+      if (slot.type == type && slot.hash == hash_of(type)) return &slot;
     }
     return nullptr;
   }
 
-  void keep(const ErrorOps& ops, bool found, std::ptrdiff_t offset) noexcept {
+  void keep(TypeId type, bool yes, std::ptrdiff_t offset = 0) noexcept {
     for (Slot& slot : slots) {
       unsigned char empty = 0;
       if (!slot.state.compare_exchange_strong(empty, 1, std::memory_order_relaxed)) continue;
-      slot.ops = &ops;
-      slot.hash = hash_of(ops);
+      slot.type = type;
+      slot.hash = hash_of(type);
       slot.offset = offset;
-      slot.found = found;
+      slot.yes = yes;
       slot.state.store(2, std::memory_order_release);
       return;
     }
   }
 };
 
+// Thrown types that are no std::exception: whether they wrap another error.
+inline constinit TypeFacts wrappers{};
+
+// Whether there is a class of this type that has bases, and so may wrap an error; the Itanium C++ ABI names the kinds.
+[[nodiscard]] inline bool has_bases([[maybe_unused]] TypeId type) noexcept {
+#if PLANB_HAS_CXXABI
+  const std::string_view kind = typeid(*type).name();
+  return kind.find("si_class_type_info") != kind.npos || kind.find("vmi_class_type_info") != kind.npos;
+#else
+  return true;
+#endif
+}
+
+// Where the base B is in a returned error, which is of its static type exactly: the same for all errors of that type.
 template <class B>
-inline constinit BaseOffsets base_offsets{};
+inline constinit TypeFacts base_offsets{};
 
 // A returned error as its base B, if that is public and unambiguous, as a handler `catch (const B&)` would take it.
 template <class B>
@@ -439,8 +452,8 @@ template <class B>
 #endif
 #if PLANB_HAS_EXCEPTIONS
     const auto* const start = static_cast<const std::byte*>(error);
-    if (const BaseOffsets::Slot* const slot = base_offsets<B>.find(ops)) {
-      return slot->found ? reinterpret_cast<const B*>(start + slot->offset) : nullptr;
+    if (const TypeFacts::Slot* const slot = base_offsets<B>.find(ops.type)) {
+      return slot->yes ? reinterpret_cast<const B*>(start + slot->offset) : nullptr;
     }
     const B* found = nullptr;
     try {
@@ -451,7 +464,7 @@ template <class B>
       if (detail::unwinding()) throw;
     }
     const auto* const at = reinterpret_cast<const std::byte*>(found);
-    base_offsets<B>.keep(ops, found != nullptr, found != nullptr ? at - start : 0);
+    base_offsets<B>.keep(ops.type, found != nullptr, found != nullptr ? at - start : 0);
     return found;
 #endif
   }
