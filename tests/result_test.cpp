@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -430,4 +431,52 @@ TEST_CASE("the failed result of an inner run fails the outer attempt", "[result]
   REQUIRE(tried.report().steps.size() == 2);
   REQUIRE(tried.report().steps[0].cause.has_value());
   CHECK(tried.report().steps[0].cause->get_if<PlanError>() != nullptr);
+}
+
+namespace {
+
+template <class Code>
+Code code_of(std::errc code) {
+  if constexpr (std::is_same_v<Code, std::error_code>) {
+    return std::make_error_code(code);
+  } else if constexpr (std::is_same_v<Code, std::error_condition>) {
+    return std::make_error_condition(code);
+  } else {
+    return code;
+  }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("an error code that is set is a failure, and comes back", "[result]", std::error_code,
+                   std::error_condition, std::errc) {
+  const TestType refused = code_of<TestType>(std::errc::connection_refused);
+  const TestType reset = code_of<TestType>(std::errc::connection_reset);
+  const planb::ExecutionPlan<int> plan{{.name = "first", .provide = 1}, {.name = "second", .provide = 2}};
+  int calls = 0;
+  const auto recovers = [&](int& step) { return ++calls, step == 1 ? refused : TestType(); };
+  CHECK(run_with_plan(plan, recovers) == TestType());
+  CHECK(calls == 2);
+  const auto fails = [&](int& step) { return step == 1 ? refused : reset; };
+  CHECK(run_with_plan(plan, fails) == reset);
+  CHECK(run_with_plan(plan, fails, {.failure = planb::FailureStyle::original}) == reset);
+
+  const planb::PlanResult<void> good = try_run_with_plan(plan, recovers);
+  CHECK(good.has_value());
+  CHECK(good.report().answered_by() == "second");
+  const planb::PlanResult<void> bad = try_run_with_plan(plan, fails);
+  REQUIRE_FALSE(bad.has_value());
+  REQUIRE(bad.report().last_cause()->template get_if<TestType>() != nullptr);
+  CHECK(*bad.report().last_cause()->template get_if<TestType>() == reset);
+
+  calls = 0;
+  const auto third_time = [&] { return ++calls < 3 ? refused : TestType(); };
+  CHECK(planb::retry({.attempts = 3}, third_time) == TestType());
+  CHECK(calls == 3);
+  CHECK(planb::retry({.attempts = 2}, [&] { return refused; }) == refused);
+
+  // Where none was returned there is none to give back.
+  CHECK_THROWS_AS(run_with_plan(plan, [&](int&) -> TestType { throw std::runtime_error("no code"); }), PlanExhausted);
+
+  static_assert(!planb::detail::ResultType<std::vector<int>> && !planb::detail::ResultType<std::optional<int>>);
 }
