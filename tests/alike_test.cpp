@@ -29,7 +29,8 @@ using planb::Duration;
 using planb::ExecutionPlan;
 using planb::ProviderError;
 
-// --- The kinds of errors: what is made, as what the plan names it, and what it is expected to say -----------------------
+// --- The kinds of errors: what is made, as what the plan names it, and what it is expected to say
+// -----------------------
 
 // What a run learnt of its errors. Two attempts: the predicate, which is true, was asked.
 struct Said {
@@ -270,11 +271,10 @@ struct InnerPlan {
   using Named = planb::PlanError;
   static Error make() {
     const ExecutionPlan<int> plan{{.name = "inner", .provide = 1}};
-    return try_run_with_plan(plan, [](int&) -> int { throw ProviderError(503, "try later", "overloaded", 0s); }).error();
+    return try_run_with_plan(plan, [](int&) -> int { throw ProviderError(503, "try later", "overloaded", 0s); })
+        .error();
   }
-  static Said says() {
-    return {503, "overloaded", Duration(0), std::nullopt, "plan exhausted: inner: 503 try later"};
-  }
+  static Said says() { return {503, "overloaded", Duration(0), std::nullopt, "plan exhausted: inner: 503 try later"}; }
 };
 
 }  // namespace
@@ -289,7 +289,8 @@ struct planb::error_traits<Foreign> {
 
 namespace {
 
-// --- The ways to fail --------------------------------------------------------------------------------------------------
+// --- The ways to fail
+// --------------------------------------------------------------------------------------------------
 
 template <class E>
 class Result {
@@ -314,32 +315,52 @@ class Ways {
   using Returned = Result<Error>;
 
   Said thrown() {
-    return seen([&] { return try_run_with_plan(plan(), [](int&) -> int { throw Kind::make(); }, options()); });
+    return seen([&] {
+      return try_run_with_plan(
+          plan(), [](int&) -> int { throw Kind::make(); }, options());
+    });
   }
   Said returned() {
-    return seen([&] { return try_run_with_plan(plan(), [](int&) { return Returned(Kind::make()); }, options()); });
+    return seen([&] {
+      return try_run_with_plan(
+          plan(), [](int&) { return Returned(Kind::make()); }, options());
+    });
   }
   Said run_thrown() {
-    return seen([&] { return run_with_plan(plan(), [](int&) -> int { throw Kind::make(); }, options()); });
+    return seen([&] {
+      return run_with_plan(
+          plan(), [](int&) -> int { throw Kind::make(); }, options());
+    });
   }
   Said run_returned() {
-    return seen([&] { return run_with_plan(plan(), [](int&) { return Returned(Kind::make()); }, options()); });
+    return seen([&] {
+      return run_with_plan(
+          plan(), [](int&) { return Returned(Kind::make()); }, options());
+    });
   }
   Said made_thrown() {
     return seen([&] {
-      return try_run_with_plan(plan([]() -> int { throw Kind::make(); }), [](int&) { return 1; }, options());
+      return try_run_with_plan(
+          plan([]() -> int { throw Kind::make(); }), [](int&) { return 1; }, options());
     });
   }
   Said made_returned() {
     return seen([&] {
-      return try_run_with_plan(plan([] { return Returned(Kind::make()); }), [](int&) { return 1; }, options());
+      return try_run_with_plan(
+          plan([] { return Returned(Kind::make()); }), [](int&) { return 1; }, options());
     });
   }
   Said retry_thrown() {
-    return seen([&] { return planb::retry(policy(), []() -> int { throw Kind::make(); }, options()); });
+    return seen([&] {
+      return planb::retry(
+          policy(), []() -> int { throw Kind::make(); }, options());
+    });
   }
   Said retry_returned() {
-    return seen([&] { return planb::retry(policy(), [] { return Returned(Kind::make()); }, options()); });
+    return seen([&] {
+      return planb::retry(
+          policy(), [] { return Returned(Kind::make()); }, options());
+    });
   }
   Said pulled_thrown() {
     return seen([&] {
@@ -423,8 +444,7 @@ class Ways {
     return said_;
   }
   template <class Run>
-    requires std::is_void_v<std::invoke_result_t<Run>>
-  Said seen(Run run) {
+  requires std::is_void_v<std::invoke_result_t<Run>> Said seen(Run run) {
     return seen([&] { return run(), 0; });
   }
 
@@ -433,9 +453,9 @@ class Ways {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("an error says the same in whatever way an attempt fails with it", "[alike]", Struct, Large, MoveOnly,
-                   Standard, Derived, ByTraits, FarBase, VirtualBase, DerivedStandard, ByStandardBase, Enum, Errc, ErrorCode,
-                   SystemError, Text, Pointer, View, Number, Nested, NestedNamed, InnerPlan) {
+TEMPLATE_TEST_CASE("an error says the same in whatever way an attempt fails with it", "[alike]", Struct, Large,
+                   MoveOnly, Standard, Derived, ByTraits, FarBase, VirtualBase, DerivedStandard, ByStandardBase, Enum,
+                   Errc, ErrorCode, SystemError, Text, Pointer, View, Number, Nested, NestedNamed, InnerPlan) {
   CAPTURE(TestType::name);
   const Said says = TestType::says();
   Ways<TestType> ways;
@@ -532,7 +552,8 @@ TEST_CASE("bases of many types are found, and with one's own members", "[alike]"
     F() { tag = 8; }
   };
   for (int i = 0; i != 2; ++i) {
-    const Cause causes[] = {Cause::of(A()), Cause::of(B()), Cause::of(C()), Cause::of(D()), Cause::of(E()), Cause::of(F())};
+    const Cause causes[] = {Cause::of(A()), Cause::of(B()), Cause::of(C()),
+                            Cause::of(D()), Cause::of(E()), Cause::of(F())};
     for (const Cause& cause : causes) {
       REQUIRE(cause.get_if<Tag>() != nullptr);
       CHECK(cause.get_if<Tag>()->tag == (cause.get_if<F>() != nullptr ? 8 : 7));

@@ -439,7 +439,6 @@ TEST_CASE("a status is a positive integer of any type; all else is none", "[erro
   CHECK(status_of((std::numeric_limits<std::uint64_t>::max)()) == std::nullopt);
   CHECK(status_of(std::optional<int>()) == std::nullopt);
   CHECK(status_of(std::optional<int>(0)) == std::nullopt);
-
 }
 
 TEST_CASE("a wait hint is a duration of any unit, never negative, saturated", "[error_traits]") {
@@ -471,7 +470,8 @@ TEST_CASE("a wait hint is a duration of any unit, never negative, saturated", "[
   CHECK(hint_of(std::chrono::duration<std::uint64_t>((std::numeric_limits<std::uint64_t>::max)())) ==
         (Duration::max)());
   // Below the largest Duration, and yet too large to be multiplied first.
-  CHECK(hint_of(std::chrono::duration<long long, std::ratio<1, 30>>(200'000'000'000)) > Duration(std::chrono::years(200)));
+  CHECK(hint_of(std::chrono::duration<long long, std::ratio<1, 30>>(200'000'000'000)) >
+        Duration(std::chrono::years(200)));
 }
 
 TEST_CASE("codes and messages are texts of any type; a null pointer is none", "[error_traits]") {

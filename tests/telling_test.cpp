@@ -51,7 +51,8 @@ struct Failed {
 template <class E, bool Returned>
 void check_told(const std::string& expected) {
   const auto names = [](const E&) { return false; };
-  const ExecutionPlan<int> plan{{.name = "first", .provide = 1}, {.name = "second", .provide = 2, .retry_while = names}};
+  const ExecutionPlan<int> plan{{.name = "first", .provide = 1},
+                                {.name = "second", .provide = 2, .retry_while = names}};
   std::vector<std::string> lines;
   const auto tell = [&](const planb::AttemptFailure& f) { lines.push_back(to_string(f)); };
   const auto call = [](int& step) -> Failed<E> {
@@ -189,13 +190,17 @@ TEST_CASE("a cause that somebody keeps is never emptied", "[cause]") {
   for (const auto style : {planb::FailureStyle::aggregate, planb::FailureStyle::original}) {
     options.failure = style;
     kept.reset();
-    CHECK_THROWS(run_with_plan(plan, [](int&) { return move_only(); }, options));  // there is none to be given back
+    CHECK_THROWS(run_with_plan(
+        plan, [](int&) { return move_only(); }, options));  // there is none to be given back
     REQUIRE(kept);
     CHECK(kept->message() == body);
     kept.reset();
-    CHECK_THROWS(planb::retry({}, [] { return move_only(); }, options));
+    CHECK_THROWS(planb::retry(
+        {}, [] { return move_only(); }, options));
     CHECK(kept->message() == body);
-    CHECK(run_with_plan(plan, [](int&) { return big(); }, options).failure.text == body);
+    CHECK(run_with_plan(
+              plan, [](int&) { return big(); }, options)
+              .failure.text == body);
     CHECK(kept->message() == body);
   }
   // A predicate may keep one, too.

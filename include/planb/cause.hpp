@@ -123,9 +123,9 @@ class Cause {
 
   // What the error says of itself, read through error_traits, or as the ProviderError that it also is. A thrown error
   // can be read if it derives from ProviderError, or if its type is named in the plan (section "Errors" of the guide).
-  // Where it says nothing, what it wraps is asked, the outermost first: what a std::nested_exception nests, at most eight
-  // deep, and the last error of a run that failed as a PlanError. Status and code come from the same error. A reader
-  // that throws has said nothing.
+  // Where it says nothing, what it wraps is asked, the outermost first: what a std::nested_exception nests, at most
+  // eight deep, and the last error of a run that failed as a PlanError. Status and code come from the same error. A
+  // reader that throws has said nothing.
   [[nodiscard]] std::optional<int> status() const;
   [[nodiscard]] std::string code() const;  // empty: none
   [[nodiscard]] std::optional<Duration> retry_after() const;
@@ -428,10 +428,18 @@ struct CauseAccess {
 
 // Errors that are no classes of anybody's: they can be read without being named.
 inline constexpr const ErrorOps* plain_errors[] = {
-    &error_ops<std::string>,        &error_ops<std::errc>,         &error_ops<std::error_code>,
-    &error_ops<std::error_condition>, &error_ops<int>,             &error_ops<unsigned>,
-    &error_ops<long>,               &error_ops<unsigned long>,     &error_ops<long long>,
-    &error_ops<unsigned long long>, &error_ops<double>,            &error_ops<bool>,
+    &error_ops<std::string>,
+    &error_ops<std::errc>,
+    &error_ops<std::error_code>,
+    &error_ops<std::error_condition>,
+    &error_ops<int>,
+    &error_ops<unsigned>,
+    &error_ops<long>,
+    &error_ops<unsigned long>,
+    &error_ops<long long>,
+    &error_ops<unsigned long long>,
+    &error_ops<double>,
+    &error_ops<bool>,
 };
 
 // The text of a thrown pointer to characters or std::string_view.
@@ -642,20 +650,23 @@ Cause Cause::of(E&& error) {
 template <class E>
 void Cause::keep(E&& error) {
   using Given = std::remove_cvref_t<std::conditional_t<std::is_array_v<std::remove_reference_t<E>>, std::string, E>>;
-  using Object = typename std::conditional_t<detail::is_borrowed_text<Given>, std::type_identity<detail::BorrowedText<Given>>,
-                                    std::type_identity<Given>>::type;
+  using Object =
+      typename std::conditional_t<detail::is_borrowed_text<Given>, std::type_identity<detail::BorrowedText<Given>>,
+                                  std::type_identity<Given>>::type;
   static_assert(std::is_move_constructible_v<Object>, "planb: an error must be movable to be kept in a Cause");
   if constexpr (fits<Object>) {
     ::new (static_cast<void*>(room_)) Object(std::forward<E>(error));
     held_ = Held::inside;
   } else {
-    ::new (static_cast<void*>(room_)) detail::SharedErrorPtr(detail::SharedErrorPtr::make<Object>(std::forward<E>(error)));
+    ::new (static_cast<void*>(room_))
+        detail::SharedErrorPtr(detail::SharedErrorPtr::make<Object>(std::forward<E>(error)));
     held_ = Held::shared;
   }
   ops_ = &detail::error_ops<Object>;
 }
 
-inline Cause::Cause(const Cause& other) : kind_(other.kind_), is_value_(other.is_value_), base_(other.base_), ops_(other.ops_) {
+inline Cause::Cause(const Cause& other)
+    : kind_(other.kind_), is_value_(other.is_value_), base_(other.base_), ops_(other.ops_) {
   switch (other.held_) {
     case Held::nothing: break;
     case Held::thrown: ::new (static_cast<void*>(room_)) detail::Thrown(other.as<detail::Thrown>()); break;

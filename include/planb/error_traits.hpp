@@ -21,9 +21,9 @@ namespace planb::inline PLANB_ABI {
 // Customisation point: how to read an error of type E. A specialisation has any of these static members; what it lacks
 // is looked for among E's own members of those names (data, or const functions without arguments):
 //   status(const E&)       an integer or an enumeration, or an optional of one; zero and less mean "none"
-//   code(const E&)         a string, or an optional of one; an empty one means "none". An integer or an enumeration, too:
+//   code(const E&)         a string, or an optional of one; an empty one means "none". Or an integer or an enumeration:
 //                          from 100 to 599 it is the status of an error that has no other (as a text "503" is), else a
-//                          text, and zero means "none". A std::error_code is what http_classifier reads
+//                          text, and zero means "none". Or a std::error_code, which http_classifier reads
 //   retry_after(const E&)  a chrono duration, or an optional of one: the least time to wait before the next try
 //   message(const E&)      a string for people
 //   retryable(const E&)    whether another try makes sense: a bool, or an optional of one; a member of E counts only

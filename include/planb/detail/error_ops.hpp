@@ -79,7 +79,7 @@ struct Thrown {
 
   std::exception_ptr pointer;
   const std::exception* known = nullptr;
-  const void* named = nullptr;      // the object as the type of Cause::ops_, once that type has been found in it
+  const void* named = nullptr;       // the object as the type of Cause::ops_, once that type has been found in it
   const ErrorOps* names[room] = {};  // types that the plan names: what this error wraps may be one of them
 #if PLANB_STABLE_EXCEPTIONS
   TypeId type = nullptr;  // of the object, where it is not `known` and the runtime has told
@@ -211,8 +211,8 @@ struct ErrorOps {
   void (*throw_address)(const void* error);  // as a const E*, which a handler for a base's address catches
   // A returned error as an E that it derives from; null where error_traits<E> adds nothing to what that inherits.
   const void* (*find_base)(const ErrorOps& ops, const void* error);
-  void (*raise)(const void* error);          // throws a copy of *error
-  const void* (*find)(Thrown& thrown);       // the thrown object as an E, or null
+  void (*raise)(const void* error);     // throws a copy of *error
+  const void* (*find)(Thrown& thrown);  // the thrown object as an E, or null
 };
 
 // An abstract class, or one that only its own kind may destroy, is found in a thrown object but never held.
@@ -227,7 +227,7 @@ void end_life([[maybe_unused]] E& error) noexcept {
 }
 
 template <class E, class Base>
-constexpr bool converts_to = std::is_class_v<E> && std::is_convertible_v<const E*, const Base*>;
+constexpr bool converts_to = std::is_class_v<E>&& std::is_convertible_v<const E*, const Base*>;
 
 template <class B>
 [[nodiscard]] const B* find_base(const ErrorOps& ops, const void* error);
@@ -285,7 +285,9 @@ template <class E, class Object = E>
   }
 #endif
   if constexpr (has_traits<E>) {
-    ops.find_base = [](const ErrorOps& of, const void* error) -> const void* { return detail::find_base<E>(of, error); };
+    ops.find_base = [](const ErrorOps& of, const void* error) -> const void* {
+      return detail::find_base<E>(of, error);
+    };
   }
   ops.raise = []([[maybe_unused]] const void* error) {
 #if PLANB_HAS_EXCEPTIONS
@@ -314,8 +316,7 @@ template <class E, class Object = E>
     }
 #elif PLANB_HAS_EXCEPTIONS
     if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
-      if (detail::if_caught_as<E>(thrown.pointer,
-                                  [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
+      if (detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
         return thrown.copied.get();
       }
     }
