@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -232,7 +234,6 @@ TEST_CASE("nonsense gives nothing") {
            ".5",
            "5.",
            "1e3",
-           "1,5",
            "0x10",
            "2 s",
            "2;",
@@ -245,7 +246,11 @@ TEST_CASE("nonsense gives nothing") {
            "-inf",
            "1_000",
            "1'000",
-           "2, 3",
+           ",",
+           " , ,, ",
+           "Sun, 06",
+           "Wednesday, 29",
+           "two, three",
            "\"2\"",  //
            "s",
            "ms",
@@ -331,7 +336,30 @@ TEST_CASE("the header's name tells the unit") {
            {"x-rate-limit-reset", "50", 50s},
            {"example-ratelimit-tokens-reset", "2025-01-29T00:00:30Z", 30s},
            {"x-ratelimit-reset-ms", "50", 50ms},
+           {"ratelimit-reset", "50, 20", 50s},
+           {"retry-after", "1000000000", 1'000'000'000s},  // in no year an epoch
+           {"Retry-After", "1738108830", 1'738'108'830s},
+           {"Retry-After", "1738108830000", longest},
+           {"Retry-After", "30, 1738108830", 1'738'108'830s},
+           {"retry-after-ms", "1738108830", 1'738'108'830ms},
+           {"Retry-After", "2025-01-29T00:00:30Z", 30s},
+           {"Retry-After", "Wed, 29 Jan 2025 00:00:30 GMT, 20", 30s},
+           {"retry-after-ms", "250, 1500", 1500ms},
+           {"grpc-retry-pushback-ms", "250", 250ms},
+           {"GRPC-Retry-Pushback-Ms", "0", 0s},
+           {"grpc-retry-pushback-ms", "-0", 0s},
+           {"grpc-retry-pushback-ms", "-1", longest},  // do not retry
+           {"grpc-retry-pushback-ms", "-99999999999999999999999", longest},
+           {"grpc-retry-pushback-ms", "250, -1", longest},
+           {"grpc-retry-pushback-ms", "-", std::nullopt},
+           {"grpc-retry-pushback-ms", "-soon", std::nullopt},
+           {"grpc-retry-pushback-ms", "", std::nullopt},
            {"retry-after", "soon", std::nullopt},
+           {"retry-after", "\"default\";r=0;t=40", std::nullopt},
+           {"ratelimit", "40", std::nullopt},
+           {"ratelimit-policy", "\"default\";q=100;w=40", std::nullopt},
+           {"ratelimit-limit", "100", std::nullopt},
+           {"grpc-status", "8", std::nullopt},
            {"content-length", "2", std::nullopt},
            {"x-ratelimit-remaining", "2", std::nullopt},
            {"x-retry-after", "2", std::nullopt},
@@ -346,6 +374,216 @@ TEST_CASE("the header's name tells the unit") {
   }
 }
 
+TEST_CASE("a header that came twice and was joined is the longest of what it says") {
+  check({
+      {"30, 60", 60s},
+      {"60, 30", 60s},
+      {"30, 30", 30s},
+      {"30,60", 60s},
+      {"30 , 60", 60s},
+      {"1, 2, 3.5", 3500ms},
+      {"30,", 30s},
+      {", 30", 30s},
+      {"30, soon", 30s},
+      {"soon, 30", 30s},
+      {"-5, -1", 0s},
+      {"-5, 1", 1s},
+      {"1s, 500ms", 1s},
+      {"5, 99999999999999999999", longest},
+      {"Wed, 29 Jan 2025 00:00:30 GMT, Wed, 29 Jan 2025 00:00:40 GMT", 40s},
+      {"Wed, 29 Jan 2025 00:00:40 GMT,Wed, 29 Jan 2025 00:00:30 GMT", 40s},
+      {"Wednesday, 29-Jan-25 00:01:00 GMT, Wed Jan 29 00:00:10 2025", 1min},
+      {"20, Wed, 29 Jan 2025 00:00:30 GMT", 30s},
+      {"Wed, 29 Jan 2025 00:00:30 GMT, 45", 45s},
+      {"Sun, 06 Nov 1994 08:49:37 GMT, 5", 5s},
+      {"Wed, 29 Foo 2025 00:00:30 GMT, 45", 45s},
+      {"2025-01-29T00:00:30Z, 1738108840", 40s},
+  });
+}
+
+TEST_CASE("the structured RateLimit says when a limit of which nothing remains is filled up again") {
+  for (const Case& c : std::vector<Case>{
+           {R"("default";r=0;t=40)", 40s},
+           {R"("default"; r=0; t=40)", 40s},
+           {R"(  "default" ; t = 40 ;r= 0 )", 40s},
+           {R"("default";t=40;pk=:dHJpYWwxMjM=:;r=0)", 40s},
+           {R"("default";R=0;T=40)", 40s},
+           {R"(default;r=0;t=40)", 40s},
+           {R"("a;r=5;t=9, \"b\\";r=0;t=40)", 40s},  // what is quoted says nothing
+           {R"("default";note="r=9, t=9";r=0;t=40)", 40s},
+           {R"("default";?;r=0;t=40)", 40s},
+           {R"("default";r=0;t=40;local)", 40s},
+           {R"("default";r=7;r=0;t=9;t=40)", 40s},  // the last of a name stands
+           {R"("default";r=0;t=0)", 0s},
+           {R"("default";r=0;t=1.5)", 1500ms},
+           {R"("default";r=0.0;t=40)", 40s},
+           {R"("default";r=-1;t=40)", 40s},
+           {R"("default";r=0;t=-40)", 0s},
+           {R"("default";r=0;t=1738108830)", 1'738'108'830s},  // never an epoch
+           {R"("default";r=0;t=99999999999999999999)", longest},
+           {R"("minute";r=0;t=40, "day";r=0;t=3600)", 1h},
+           {R"("day";r=0;t=3600,"minute";r=0;t=40)", 1h},
+           {R"("minute";r=0;t=40, "day";r=9;t=3600)", 40s},
+           {R"("minute";r=9;t=40, "day";r=9;t=3600)", std::nullopt},
+           {R"("minute";r=0;t=40, "day")", 40s},
+           {R"(!!, "minute";r=0;t=40, )", 40s},
+           {R"(("a" "b");r=0;t=9, "minute";r=0;t=40)", 40s},
+           {R"("default";r=1;t=40)", std::nullopt},
+           {R"("default";r=0.0000000001;t=40)", std::nullopt},
+           {R"("default";r=0)", std::nullopt},
+           {R"("default";t=40)", std::nullopt},
+           {R"("default";r;t=40)", std::nullopt},
+           {R"("default";r=0;t)", std::nullopt},
+           {R"("default";r="0";t=40)", std::nullopt},
+           {R"("default";r=0;t="40")", std::nullopt},
+           {R"("default";r=none;t=40)", std::nullopt},
+           {R"("default";r=0;t=soon)", std::nullopt},
+           {R"("default";r=0;t=4 0)", std::nullopt},
+           {R"("default"r=0;t=40)", std::nullopt},
+           {R"("default;r=0;t=40)", std::nullopt},
+           {R"("default\";r=0;t=40)", std::nullopt},
+           {R"("default\)", std::nullopt},
+           {R"("default")", std::nullopt},
+           {R"(")", std::nullopt},
+           {R"("default";)", std::nullopt},
+           {R"("default";q=100;w=60)", std::nullopt},
+           {";;==,,", std::nullopt},
+           {"x\"a, \";r=0;t=9;\"b", std::nullopt},
+           // Earlier drafts.
+           {"limit=100, remaining=0, reset=40", 40s},
+           {"limit=100,remaining=0,reset=40", 40s},
+           {"reset=40, limit=100, remaining=0", 40s},
+           {"remaining=0, limit=100, reset=40", 40s},
+           {"Limit=100, Remaining=0, Reset=40", 40s},
+           {"limit=100;w=60, remaining=0, reset=40;comment=\"a, b\"", 40s},
+           {"remaining=0, reset=40", 40s},
+           {"limit=100, remaining=7, reset=40", std::nullopt},
+           {"limit=100, remaining=0", std::nullopt},
+           {"limit=100, reset=40", std::nullopt},
+           {"remaining=zero, reset=40", std::nullopt},
+           {"limit=9, remaining=0, reset=40, limit=9, remaining=3, reset=3600", 40s},  // it came twice
+           {"limit=9, remaining=3, reset=3600, limit=9, remaining=0, reset=40", 40s},
+           {"limit=9, remaining=0, reset=40, limit=9, remaining=0, reset=60", 60s},
+       }) {
+    INFO("value: " << c.value);
+    CHECK(parse_retry_after("RateLimit", c.value, now) == c.wait);
+    CHECK(parse_retry_after("ratelimit", c.value, now) == c.wait);
+    if (c.value.find_first_of("=\"") != std::string_view::npos) CHECK(parse_retry_after(c.value, now) == c.wait);
+  }
+}
+
+// --- All headers of an answer
+// -----------------------------------------------------------------------------------------
+
+namespace {
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+}  // namespace
+
+TEST_CASE("of all headers of an answer the longest counts, of those that count") {
+  struct Answer {
+    const char* what;
+    std::vector<int> statuses;
+    Headers headers;
+    Wait wait;
+  };
+  const std::vector<int> any{200, 400, 403, 429, 500, 502, 503, 529};
+  const std::vector<int> limiting{429, 503};
+  const std::vector<int> other{0, 200, 400, 403, 408, 413, 500, 502, 504, 529};
+  for (const Answer& c : std::vector<Answer>{
+           {"none", any, {}, std::nullopt},
+           {"none that is a hint", any, {{"Content-Length", "2"}, {"Date", "Wed, 29 Jan 2025 00:00:30 GMT"}}, {}},
+           {"retry-after counts with any status", any, {{"Server", "x"}, {"Retry-After", "30"}}, 30s},
+           {"it is never an epoch", any, {{"retry-after", "1738108830"}}, 1'738'108'830s},
+           {"in milliseconds too", any, {{"retry-after-ms", "1500"}}, 1500ms},
+           {"the longer of the two", any, {{"retry-after-ms", "1500"}, {"retry-after", "2"}}, 2s},
+           {"the longer of the two, whichever", any, {{"retry-after", "1"}, {"x-ms-retry-after-ms", "1500"}}, 1500ms},
+           {"one header twice", any, {{"Retry-After", "60"}, {"Retry-After", "30"}}, 60s},
+           {"pushback", any, {{"grpc-retry-pushback-ms", "-1"}, {"retry-after", "2"}}, longest},
+           {"resets do not count beside it",
+            any,
+            {{"x-ratelimit-reset-tokens", "6m0s"}, {"Retry-After", "2"}, {"RateLimit", R"("a";r=0;t=40)"}},
+            2s},
+           {"not even beside a zero", any, {{"x-ratelimit-reset-tokens", "6m0s"}, {"Retry-After", "0"}}, 0s},
+           {"but beside one that says nothing",
+            limiting,
+            {{"x-ratelimit-reset-tokens", "6m0s"}, {"Retry-After", "soon"}},
+            6min},
+           {"and only in a 429 or 503", limiting, {{"x-ratelimit-reset", "1738108830"}}, 30s},
+           {"else not", other, {{"x-ratelimit-reset", "1738108830"}}, std::nullopt},
+           {"structured", limiting, {{"RateLimit", R"("a";r=0;t=40)"}}, 40s},
+           {"not structured either", other, {{"RateLimit", R"("a";r=0;t=40)"}}, std::nullopt},
+           {"the longest reset", limiting, {{"x-ratelimit-reset-a", "2s"}, {"x-ratelimit-reset-b", "3s"}}, 3s},
+           {"of limits that are used up",
+            limiting,
+            {{"x-ratelimit-remaining-requests", "0"},
+             {"x-ratelimit-remaining-tokens", "149984"},
+             {"x-ratelimit-reset-requests", "1s"},
+             {"x-ratelimit-reset-tokens", "6m0s"}},
+            1s},
+           {"wherever that stands",
+            limiting,
+            {{"X-RateLimit-Reset-Tokens", "6m0s"}, {"x-ratelimit-remaining-tokens", "1"}},
+            std::nullopt},
+           {"by the name's beginning",
+            limiting,
+            {{"example-ratelimit-tokens-reset", "2025-01-29T00:00:30Z"},
+             {"example-ratelimit-tokens-remaining", "0"},
+             {"example-ratelimit-requests-reset", "2025-01-29T00:01:00Z"},
+             {"example-ratelimit-requests-remaining", "49"}},
+            30s},
+           {"by the name alone", limiting, {{"RateLimit-Reset", "50"}, {"RateLimit-Remaining", "3"}}, std::nullopt},
+           {"of another limit it says nothing",
+            limiting,
+            {{"RateLimit-Reset", "50"}, {"X-RateLimit-Remaining", "3"}},
+            50s},
+           {"whatever the unit of the reset",
+            limiting,
+            {{"x-ratelimit-reset-after", "0.5"}, {"x-ratelimit-reset-ms", "70"}, {"x-ratelimit-remaining", "3"}},
+            std::nullopt},
+           {"one that is used up counts, whatever a second one says",
+            limiting,
+            {{"x-ratelimit-reset", "5"}, {"x-ratelimit-remaining", "3"}, {"x-ratelimit-remaining", "0"}},
+            5s},
+           {"joined too", limiting, {{"x-ratelimit-reset", "5, 7"}, {"x-ratelimit-remaining", "3, 0"}}, 7s},
+           {"what remains may be nonsense", limiting, {{"x-ratelimit-reset", "5"}, {"x-ratelimit-remaining", "?"}}, 5s},
+       }) {
+    for (const int status : c.statuses) {
+      INFO(c.what << ", status " << status);
+      CHECK(parse_retry_after(status, c.headers, now) == c.wait);
+      CHECK(parse_retry_after(status, Headers(c.headers.rbegin(), c.headers.rend()), now) == c.wait);
+    }
+  }
+}
+
+TEST_CASE("headers may be any range of names with values") {
+  struct Header {
+    std::string_view name;
+    const char* value;
+  };
+  struct Fixed {
+    char name[11];  // without a terminator
+    char value[4];
+  };
+  CHECK(parse_retry_after(429, std::map<std::string, std::string>{{"Retry-After", "2"}}, now) == Wait(2s));
+  CHECK(parse_retry_after(429, std::multimap<std::string, std::string>{{"a", "b"}, {"Retry-After", "2"}}, now) ==
+        Wait(2s));
+  CHECK(parse_retry_after(429, std::vector<std::pair<std::string_view, const char*>>{{"Retry-After", "2"}}, now) ==
+        Wait(2s));
+  const Header headers[] = {{"Retry-After", nullptr}, {"", "1"}, {"Retry-After", "2"}};
+  CHECK(parse_retry_after(429, headers, now) == Wait(2s));
+  const Fixed fixed[] = {{{'r', 'e', 't', 'r', 'y', '-', 'a', 'f', 't', 'e', 'r'}, {'2', '5', '.', '5'}}};
+  CHECK(parse_retry_after(429, fixed, now) == Wait(25'500ms));
+  const Fixed ended[] = {{{'r', 'e', 't', 'r', 'y', '-', 'a', 'f', 't', 'e', 'r'}, {'2', '\0', '5', '5'}}};
+  CHECK(parse_retry_after(429, ended, now) == Wait(2s));
+  CHECK(parse_retry_after(429, {{"retry-after", "2"}, {"retry-after-ms", "2500"}}, now) == Wait(2500ms));
+  CHECK(parse_retry_after(429, Headers{}, now) == std::nullopt);
+}
+
+static_assert(noexcept(parse_retry_after("", now)));
+static_assert(noexcept(parse_retry_after("", "", now)));
+
 TEST_CASE("any bytes and any time give a wait that is not negative, or nothing") {
   std::mt19937 random(20250129);
   const std::vector<std::string> seeds{"1.5",
@@ -354,10 +592,13 @@ TEST_CASE("any bytes and any time give a wait that is not negative, or nothing")
                                        "Sunday, 06-Nov-94 08:49:37 GMT",
                                        "Sun Nov  6 08:49:37 1994",
                                        "2025-01-29T00:00:30.5+01:00",
-                                       "1738108830000"};
+                                       "1738108830000",
+                                       "30, Sun, 06 Nov 1994 08:49:37 GMT",
+                                       "\"a\";r=0;t=40, \"b\\\"\";r=0;t=60",
+                                       "limit=100, remaining=0, reset=40"};
   const std::vector<Clock::time_point> times{now, Clock::time_point{}, (Clock::time_point::min)(),
                                              (Clock::time_point::max)(), Clock::time_point{-1ms}};
-  const std::string alphabet = "0123456789.-+:, TZtzsmhdunGMTSunov\xC2\xB5";
+  const std::string alphabet = "0123456789.-+:, TZtzsmhdunGMTSunov\xC2\xB5\"\\;=r";
   const auto below = [&](std::size_t bound) { return random() % bound; };
   int read = 0;
   for (int i = 0; i != 20'000; ++i) {
@@ -369,7 +610,10 @@ TEST_CASE("any bytes and any time give a wait that is not negative, or nothing")
       if (below(8) == 0) value.resize(below(value.size() + 1));
     }
     for (const Clock::time_point at : times) {
-      for (const Wait& wait : {parse_retry_after(value, at), parse_retry_after("retry-after-ms", value, at)}) {
+      for (const Wait& wait :
+           {parse_retry_after(value, at), parse_retry_after("retry-after-ms", value, at),
+            parse_retry_after("ratelimit", value, at), parse_retry_after("grpc-retry-pushback-ms", value, at),
+            parse_retry_after(429, {{"x-ratelimit-reset", value}, {"x-ratelimit-remaining", value}}, at)}) {
         if (!wait) continue;
         ++read;
         if (*wait < Duration::zero()) FAIL("negative: " << value);

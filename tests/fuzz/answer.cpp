@@ -42,14 +42,31 @@ void hint(std::string_view header, std::string_view value, SystemTime now) {
   check(!plain || *plain >= Duration::zero(), "no wait is negative", value);
   check(parse_retry_after(" \t" + std::string(value) + "\r\n ", now) == plain, "space around a hint changes nothing",
         value);
-  const std::optional<Duration> negative = parse_retry_after("-" + std::string(value), now);
-  check(!negative || *negative == Duration::zero(), "a negative wait is none", value);
-  check(parse_retry_after("Retry-After", value, now) == plain, "retry-after is read as the value alone", value);
-
+  const std::optional<Duration> in_seconds = parse_retry_after("Retry-After", value, now);
+  const std::optional<Duration> reset = parse_retry_after("X-RateLimit-Reset", value, now);
   const std::optional<Duration> millis = parse_retry_after("retry-after-ms", value, now);
+  const std::optional<Duration> structured = parse_retry_after("RateLimit", value, now);
   const std::optional<Duration> named = parse_retry_after(header, value, now);
-  check(!named || named == plain || named == millis, "a header's name tells the unit and nothing else", value);
-  check(!millis == !plain, "what is a hint in one header is one in the other", value);
+  check(!named || named == plain || named == in_seconds || named == reset || named == millis || named == structured ||
+            named == (Duration::max)(),
+        "a header's name tells the form and nothing else", value);
+  check(!in_seconds == !millis && !in_seconds == !reset, "what is a hint in one header is one in the other", value);
+  if (value.find_first_of("=\"") == std::string_view::npos) {
+    check(reset == plain, "a reset is read as the value alone", value);
+    check(!in_seconds == !plain && in_seconds >= plain, "retry-after too, but for epochs", value);
+    if (value.find(',') == std::string_view::npos) {
+      const std::optional<Duration> negative = parse_retry_after("-" + std::string(value), now);
+      check(!negative || *negative == Duration::zero(), "a negative wait is none", value);
+      const std::optional<Duration> twice = parse_retry_after(std::string(value) + ", " + std::string(value), now);
+      check(!plain || twice == plain, "twice the same is the same", value);
+    }
+  } else {
+    check(structured == plain, "the structured form is read as the value alone", value);
+  }
+
+  const std::pair<std::string_view, std::string_view> headers[] = {{"x-ratelimit-remaining", value}, {header, value}};
+  const std::optional<Duration> all = parse_retry_after(429, headers, now);
+  check(!all || all == named, "of all headers of an answer those count that are hints", value);
 
   // Below ten years a bare number is a delay, whatever the time.
   if (all_digits(value) && value.size() <= 8) {
