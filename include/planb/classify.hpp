@@ -99,9 +99,9 @@ namespace detail {
 
 [[nodiscard]] inline Verdict verdict_of(planb::Refusal refusal) {
   switch (refusal) {
-    case planb::Refusal::next_step: return {Action::next_step};
-    case planb::Refusal::next_guarded: return {Action::next_guarded};
-    case planb::Refusal::abort: return {Action::abort};
+    case planb::Refusal::next_step: return {Action::next_step, false, FailureClass::content_refused};
+    case planb::Refusal::next_guarded: return {Action::next_guarded, false, FailureClass::content_refused};
+    case planb::Refusal::abort: return {Action::abort, false, FailureClass::content_refused};
   }
   refuse("http_classifier: say what a refusal means: Refusal::next_step, next_guarded or abort");
 }

@@ -20,90 +20,6 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
-// The table. Statuses that stand in none of its rows are unknown.
-struct HttpTable {
-  struct StatusRow {
-    int status;
-    Verdict verdict;
-  };
-
-  // A code is read as the status that it means, and so follows whatever is decided for that status.
-  struct CodeRow {
-    std::string_view pattern;
-    int status;
-  };
-
-  static constexpr Verdict passing{Action::retry, false};           // about the provider: it passes
-  static constexpr Verdict at_fault{Action::next_step, true};       // about this step's account, key or settings
-  static constexpr Verdict too_large{Action::next_guarded, false};  // a larger window may take it
-  static constexpr Verdict bad_request{Action::abort, false};       // about the request: nobody takes it
-  static constexpr Verdict unknown{Action::next_step, false};       // neither hammer nor stop
-
-  static constexpr StatusRow statuses[] = {
-      {400, bad_request}, {401, at_fault},    {402, at_fault}, {403, at_fault}, {404, at_fault},
-      {405, bad_request}, {408, passing},     {409, passing},  {410, at_fault}, {413, too_large},
-      {415, bad_request}, {422, bad_request}, {425, passing},  {429, passing},  {500, passing},
-      {502, passing},     {503, passing},     {504, passing},  {529, passing},
-  };
-
-  static constexpr int refusal = 0;  // in place of a status
-
-  // Each says more than the status that it comes with, and stands before it.
-  static constexpr CodeRow codes[] = {
-      // The account is empty: waiting does not help.
-      {"insufficient_quota", 402},
-      {"quota_exceeded", 402},
-      {"quota_exhausted", 402},
-      {"*billing*", 402},
-      {"*credit*", 402},
-      {"*spend_limit*", 402},
-      {"*spending_limit*", 402},
-      // The key, the model.
-      {"invalid_api_key", 401},
-      {"api_key_invalid", 401},
-      {"model_not_found", 404},
-      {"deployment_not_found", 404},
-      // The window.
-      {"context_length_exceeded", 413},
-      {"*context_window_exceeded", 413},
-      // Policy, as an error's code or as a finish reason.
-      {"content_filter", refusal},
-      {"content_filtered", refusal},
-      {"content_policy_violation", refusal},
-      {"responsible_ai_policy_violation", refusal},
-      {"guardrail_intervened", refusal},
-      {"moderation_blocked", refusal},
-      {"prohibited_content", refusal},
-      {"refusal", refusal},
-      {"safety", refusal},
-  };
-
-  // Each says no more than a status, and stands in where there is none, as for an error inside an open stream.
-  static constexpr CodeRow stand_ins[] = {
-      {"invalid_request_error", 400},
-      {"invalid_argument", 400},
-      {"authentication_error", 401},
-      {"unauthenticated", 401},
-      {"permission_error", 403},
-      {"permission_denied", 403},
-      {"not_found_error", 404},
-      {"request_too_large", 413},
-      {"rate_limit_error", 429},
-      {"rate_limit_exceeded", 429},
-      {"resource_exhausted", 429},
-      {"too_many_requests", 429},
-      {"api_error", 500},
-      {"server_error", 500},
-      {"internal_server_error", 500},
-      {"unavailable", 503},
-      {"service_unavailable", 503},
-      {"timeout_error", 504},
-      {"deadline_exceeded", 504},
-      {"overloaded_error", 529},
-      {"overloaded", 529},
-  };
-};
-
 // How codes and messages are compared.
 struct HttpMatch {
   [[nodiscard]] static constexpr char lower(char c) noexcept {
@@ -161,11 +77,169 @@ struct HttpMatch {
   }
 };
 
+// The table (docs/errors.md), row by row. Statuses and codes change: this is the place to change them.
+struct HttpTable {
+  struct StatusRow {
+    int first;
+    int last;
+    Verdict verdict;
+  };
+
+  // A code is read as the status that it means, and so follows whatever is decided for that status.
+  struct CodeRow {
+    std::string_view pattern;
+    int status;
+    bool beats_status;  // it says more than a status that comes with it; otherwise it stands in where there is none
+  };
+
+  using enum Action;
+  using enum FailureClass;
+
+  // The first row that has the status. What no row has is unknown.
+  static constexpr StatusRow statuses[] = {
+      // About the provider or the way there, and it passes.
+      {520, 523, {retry, false, connection}},
+      {525, 526, {retry, false, connection}},
+      {530, 530, {retry, false, connection}},
+      {408, 408, {retry, false, timeout}},
+      {504, 504, {retry, false, timeout}},
+      {524, 524, {retry, false, timeout}},
+      {429, 429, {retry, false, rate_limited}},
+      {503, 503, {retry, false, overloaded}},
+      {529, 529, {retry, false, overloaded}},
+      {409, 409, {retry, false, conflict}},
+      {425, 425, {retry, false, conflict}},
+      // About this step's account, key or settings: somebody should hear of it.
+      {402, 402, {next_step, true, quota}},
+      {401, 401, {next_step, true, auth}},
+      {403, 403, {next_step, true, auth}},
+      {404, 404, {next_step, true, not_found}},
+      {410, 410, {next_step, true, not_found}},
+      // This provider cannot do it, another may.
+      {501, 501, {next_step, false, server_error}},
+      {505, 505, {next_step, false, server_error}},
+      // A larger window may take it.
+      {413, 413, {next_guarded, false, context_too_long}},
+      // About the request: nobody takes it.
+      {400, 400, {abort, false, invalid_request}},
+      {405, 405, {abort, false, invalid_request}},
+      {415, 415, {abort, false, invalid_request}},
+      {422, 422, {abort, false, invalid_request}},
+      // Whatever stands above in no row.
+      {500, 599, {retry, false, server_error}},
+  };
+
+  // What says no more than its kind.
+  static constexpr Verdict connection_failed{retry, false, connection};
+  static constexpr Verdict timed_out{retry, false, timeout};
+  static constexpr Verdict value_rejected{next_step, false, rejected_value};
+  static constexpr Verdict not_read{next_step, false, unknown};  // neither hammer nor stop
+
+  static constexpr int refusal = 0;  // in place of a status
+
+  static constexpr CodeRow codes[] = {
+      {"timeout_error", 504, false},
+      {"deadline_exceeded", 504, false},
+      // Many say "too many requests" with a 400 or a 403.
+      {"rate_limit*", 429, true},
+      {"too_many_requests", 429, true},
+      {"*throttl*", 429, true},
+      {"request_limit_exceeded", 429, true},
+      {"slow_down", 429, true},
+      {"resource_exhausted", 429, false},
+      {"overloaded*", 529, true},
+      {"*_overloaded", 529, true},
+      {"service_unavailable", 503, true},
+      {"unavailable", 503, true},
+      {"server_busy", 503, true},
+      {"server_error", 500, false},
+      {"internal_*", 500, false},
+      {"api_error", 500, false},
+      // The account is empty: waiting does not help.
+      {"insufficient_quota", 402, true},
+      {"quota_exceeded", 402, true},
+      {"quota_exhausted", 402, true},
+      {"billing_hard_limit_reached", 402, true},
+      {"credit_balance_exhausted", 402, true},
+      {"*billing*", 402, true},
+      {"*credit*", 402, true},
+      {"*spend_limit*", 402, true},
+      {"*spending_limit*", 402, true},
+      // The key, the model.
+      {"invalid_api_key", 401, true},
+      {"api_key_invalid", 401, true},
+      {"authentication_*", 401, false},
+      {"unauthenticated", 401, false},
+      {"permission_*", 403, false},
+      {"model_not_found", 404, true},
+      {"deployment_not_found", 404, true},
+      {"not_found_error", 404, false},
+      // The window.
+      {"context_length_exceeded", 413, true},
+      {"*context_window_exceeded", 413, true},
+      {"request_too_large", 413, false},
+      // Policy, as an error's code or as a finish reason.
+      {"content_filter", refusal, true},
+      {"content_filtered", refusal, true},
+      {"content_policy_violation", refusal, true},
+      {"responsible_ai_policy_violation", refusal, true},
+      {"guardrail_intervened", refusal, true},
+      {"moderation_blocked", refusal, true},
+      {"prohibited_content", refusal, true},
+      {"refusal", refusal, true},
+      {"safety", refusal, true},
+      // The request.
+      {"invalid_request_error", 400, false},
+      {"invalid_argument", 400, false},
+  };
+
+  [[nodiscard]] static constexpr const Verdict* of_status(int status) noexcept {
+    for (const StatusRow& row : statuses) {
+      if (row.first <= status && status <= row.last) return &row.verdict;
+    }
+    return nullptr;
+  }
+
+  // Exact codes before patterns, and then the top row.
+  [[nodiscard]] static constexpr const CodeRow* of_code(std::string_view code, bool has_status) noexcept {
+    for (const bool exact : {true, false}) {
+      for (const CodeRow& row : codes) {
+        if (has_status && !row.beats_status) continue;
+        if (is_exact(row) == exact && HttpMatch::code(row.pattern, code)) return &row;
+      }
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] static constexpr bool is_exact(const CodeRow& row) noexcept {
+    return row.pattern.find('*') == std::string_view::npos;
+  }
+};
+
+// Whether each row of the table answers for what it names, and none hides another.
+[[nodiscard]] constexpr bool is_consistent_http_table() noexcept {
+  for (const HttpTable::StatusRow& row : HttpTable::statuses) {
+    if (row.first > row.last || row.first < 400 || row.last > 599) return false;
+    if (HttpTable::of_status(row.first) != &row.verdict) return false;
+    if (HttpTable::of_status(row.last) != &row.verdict) return false;
+  }
+  for (const HttpTable::CodeRow& row : HttpTable::codes) {
+    if (row.status != HttpTable::refusal && HttpTable::of_status(row.status) == nullptr) return false;
+    // A pattern stands for what it is without its stars; another row for the same may be asked first.
+    const std::size_t from = row.pattern.find_first_not_of('*');
+    const std::string_view code = row.pattern.substr(from, row.pattern.find_last_not_of('*') + 1 - from);
+    const HttpTable::CodeRow* const found = HttpTable::of_code(code, row.beats_status);
+    if (found == nullptr || (HttpTable::is_exact(row) ? found != &row : found->status != row.status)) return false;
+  }
+  return true;
+}
+static_assert(is_consistent_http_table(), "planb: a row of http_classifier's table hides another one");
+
 // What an error says.
 struct HttpReading {
   std::optional<int> status;
   std::string code;
-  bool connection = false;  // nobody could be reached, or nobody answered
+  FailureClass kind = FailureClass::unknown;  // a connection that failed, or a timeout
 
   [[nodiscard]] bool says() const noexcept { return status.has_value() || !code.empty(); }
 
@@ -191,36 +265,43 @@ struct HttpReading {
       detail::with_value(detail::raw_code(*error), [&](const auto& system_code) {
         if (system_code == std::remove_cvref_t<decltype(system_code)>{}) return;
         silent = false;
-        connection = connection || is_connection_error(system_code);
+        note(kind_of(system_code));
       });
     }
-    connection = connection || silent;
+    if (silent) note(FailureClass::connection);
     return says();
   }
 
-  // Reads a returned error that is such a code itself.
+  // Reads an error that is such a code itself.
   template <class Code>
   void read_system_code(const Cause& cause) {
-    if (const Code* const system_code = cause.get_if<Code>()) connection = is_connection_error(*system_code);
+    if (const Code* const system_code = cause.get_if<Code>()) note(kind_of(*system_code));
   }
 
  private:
+  void note(FailureClass what) noexcept {
+    if (kind == FailureClass::unknown) kind = what;
+  }
+
   template <class Code>
-  [[nodiscard]] static bool is_connection_error(const Code& system_code) {
-    constexpr std::errc known[] = {
-        std::errc::connection_refused,    std::errc::connection_reset,
-        std::errc::connection_aborted,    std::errc::not_connected,
-        std::errc::broken_pipe,           std::errc::timed_out,
-        std::errc::host_unreachable,      std::errc::network_unreachable,
-        std::errc::network_down,          std::errc::network_reset,
-        std::errc::operation_would_block, std::errc::resource_unavailable_try_again,  // receive timeouts
+  [[nodiscard]] static FailureClass kind_of(const Code& system_code) {
+    constexpr std::errc connections[] = {
+        std::errc::connection_refused, std::errc::connection_reset, std::errc::connection_aborted,
+        std::errc::not_connected,      std::errc::broken_pipe,      std::errc::host_unreachable,
+        std::errc::network_unreachable, std::errc::network_down,    std::errc::network_reset,
     };
+    constexpr std::errc timeouts[] = {
+        std::errc::timed_out, std::errc::operation_would_block,
+        std::errc::resource_unavailable_try_again,  // the latter two of a receive timeout
+    };
+    const auto is = [&](std::errc known) { return system_code == std::make_error_condition(known); };
+    if (std::any_of(std::begin(connections), std::end(connections), is)) return FailureClass::connection;
+    if (std::any_of(std::begin(timeouts), std::end(timeouts), is)) return FailureClass::timeout;
 #ifdef EHOSTDOWN  // which has no std::errc, and no place in every system category
-    if (system_code == std::error_code(EHOSTDOWN, std::system_category())) return true;
-    if (system_code == std::error_condition(EHOSTDOWN, std::generic_category())) return true;
+    if (system_code == std::error_code(EHOSTDOWN, std::system_category())) return FailureClass::connection;
+    if (system_code == std::error_condition(EHOSTDOWN, std::generic_category())) return FailureClass::connection;
 #endif
-    return std::any_of(std::begin(known), std::end(known),
-                       [&](std::errc c) { return system_code == std::make_error_condition(c); });
+    return FailureClass::unknown;
   }
 };
 
@@ -267,52 +348,62 @@ struct HttpRules {
   }
 
   [[nodiscard]] Verdict judge(const Cause& cause, HttpReading&& reading) const {
-    if (!reading.code.empty()) {
-      for (auto rule = codes.rbegin(); rule != codes.rend(); ++rule) {
-        if (HttpMatch::code(rule->pattern, reading.code)) return rule->verdict;
-      }
-      if (const std::optional<int> meant = status_of(HttpTable::codes, reading.code)) {
-        if (*meant == HttpTable::refusal) return refusal;
-        reading.status = meant;
-      } else if (!reading.status) {
-        reading.status = status_of(HttpTable::stand_ins, reading.code);
-      }
-    }
-    if (reading.status) {
-      if (const std::optional<Verdict> verdict = judge_status(cause, *reading.status)) return *verdict;
-    }
-    if (cause.kind() == CauseKind::rejected) return unknown;
-    if (cause.kind() == CauseKind::timeout) return timeout;
-    if (reading.connection && !reading.says()) return connection;
-    return judge_text(cause, 0).value_or(unknown);
+    // By the rules first: they are asked for the code itself, and then for the status that it means.
+    std::optional<Verdict> said = judge_code(reading.code);
+    const HttpTable::CodeRow* const code =
+        reading.code.empty() ? nullptr : HttpTable::of_code(reading.code, reading.status.has_value());
+    const bool says = reading.says();
+    if (code != nullptr) reading.status = code->status;
+    const Verdict by_table = read_table(cause, reading, says);
+    if (!said) said = judge_reading(cause, reading, says);
+    Verdict verdict = said.value_or(by_table);
+    if (verdict.failure_class == FailureClass::unknown) verdict.failure_class = by_table.failure_class;
+    return verdict;
   }
 
   Verdict refusal;
-  Verdict timeout = HttpTable::passing;
-  Verdict connection = HttpTable::passing;
-  Verdict unknown = HttpTable::unknown;
+  std::optional<Verdict> timeout;
+  std::optional<Verdict> connection;
+  std::optional<Verdict> unknown;
   std::vector<StatusRule> statuses;
   std::vector<CodeRule> codes;
   std::vector<TextRule> texts;
 
  private:
-  template <std::size_t N>
-  [[nodiscard]] static std::optional<int> status_of(const HttpTable::CodeRow (&rows)[N], std::string_view code) {
-    for (const HttpTable::CodeRow& row : rows) {
-      if (HttpMatch::code(row.pattern, code)) return row.status;
+  [[nodiscard]] Verdict read_table(const Cause& cause, const HttpReading& reading, bool says) const noexcept {
+    if (reading.status == HttpTable::refusal) return refusal;
+    if (reading.status) {
+      if (const Verdict* const verdict = HttpTable::of_status(*reading.status)) return *verdict;
+    }
+    if (cause.kind() == CauseKind::rejected) return HttpTable::value_rejected;
+    if (cause.kind() == CauseKind::timeout) return HttpTable::timed_out;
+    if (says || reading.kind == FailureClass::unknown) return HttpTable::not_read;
+    return reading.kind == FailureClass::timeout ? HttpTable::timed_out : HttpTable::connection_failed;
+  }
+
+  [[nodiscard]] std::optional<Verdict> judge_code(std::string_view code) const {
+    if (code.empty()) return std::nullopt;
+    for (auto rule = codes.rbegin(); rule != codes.rend(); ++rule) {
+      if (HttpMatch::code(rule->pattern, code)) return rule->verdict;
     }
     return std::nullopt;
   }
 
-  [[nodiscard]] std::optional<Verdict> judge_status(const Cause& cause, int status) const {
-    if (const std::optional<Verdict> verdict = judge_text(cause, status)) return verdict;
-    for (auto rule = statuses.rbegin(); rule != statuses.rend(); ++rule) {
-      if (rule->first <= status && status <= rule->last) return rule->verdict;
+  // What the rules say of everything but the code, where they say something before the table does.
+  [[nodiscard]] std::optional<Verdict> judge_reading(const Cause& cause, const HttpReading& reading, bool says) const {
+    if (reading.status == HttpTable::refusal) return std::nullopt;
+    if (reading.status) {
+      if (const std::optional<Verdict> verdict = judge_text(cause, *reading.status)) return verdict;
+      for (auto rule = statuses.rbegin(); rule != statuses.rend(); ++rule) {
+        if (rule->first <= *reading.status && *reading.status <= rule->last) return rule->verdict;
+      }
+      if (HttpTable::of_status(*reading.status) != nullptr) return std::nullopt;
     }
-    for (const HttpTable::StatusRow& row : HttpTable::statuses) {
-      if (row.status == status) return row.verdict;
-    }
-    return std::nullopt;
+    if (cause.kind() == CauseKind::rejected) return unknown;
+    if (cause.kind() == CauseKind::timeout) return timeout;
+    if (!says && reading.kind != FailureClass::unknown) return connection;
+    const std::optional<Verdict> verdict = judge_text(cause, 0);
+    return verdict ? verdict : unknown;
   }
 
   [[nodiscard]] std::optional<Verdict> judge_text(const Cause& cause, int status) const {
