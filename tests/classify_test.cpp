@@ -2,6 +2,7 @@
 
 #include <planb/accepting.hpp>
 #include <planb/plan.hpp>
+#include <planb/plan_error.hpp>
 #include <planb/run.hpp>
 #include <planb/testing.hpp>
 
@@ -498,9 +499,289 @@ TEST_CASE("a timeout is retried, unless the error that it left says something el
 
 TEST_CASE("a bug in the program and a cancellation are nobody's error to be retried") {
   CHECK(http()(thrown(planb::Defect("broken invariant"))) == end_of_run);
+  CHECK(http()(thrown(planb::Defect("broken invariant"))).failure_class == FailureClass::unknown);
   Cause interrupted = thrown(provider_error(503));
   planb::detail::CauseAccess::set_kind(interrupted, CauseKind::interrupted);
   CHECK(http()(interrupted) == end_of_run);
+}
+
+TEST_CASE("connections and timeouts have their classes") {
+  using Errc = std::errc;
+  for (const Errc code : {Errc::connection_refused, Errc::connection_reset, Errc::connection_aborted,
+                          Errc::not_connected, Errc::broken_pipe, Errc::host_unreachable, Errc::network_unreachable,
+                          Errc::network_down, Errc::network_reset}) {
+    INFO(std::make_error_code(code).message());
+    check_said(http(), std::system_error(std::make_error_code(code)), retry_here, FailureClass::connection);
+    check_said(http(), std::make_error_code(code), retry_here, FailureClass::connection);
+    check_said(http(), std::make_error_condition(code), retry_here, FailureClass::connection);
+    check_said(http(), code, retry_here, FailureClass::connection);
+  }
+  for (const Errc code : {Errc::timed_out, Errc::operation_would_block, Errc::resource_unavailable_try_again}) {
+    INFO(std::make_error_code(code).message());
+    check_said(http(), std::system_error(std::make_error_code(code)), retry_here, FailureClass::timeout);
+    check_said(http(), std::make_error_code(code), retry_here, FailureClass::timeout);
+    check_said(http(), std::make_error_condition(code), retry_here, FailureClass::timeout);
+    check_said(http(), code, retry_here, FailureClass::timeout);
+  }
+  for (const Errc code : {Errc::permission_denied, Errc::invalid_argument}) {
+    INFO(std::make_error_code(code).message());
+    check_said(http(), std::system_error(std::make_error_code(code)), next_step, FailureClass::unknown);
+    check_said(http(), std::make_error_code(code), next_step, FailureClass::unknown);
+    check_said(http(), std::make_error_condition(code), next_step, FailureClass::unknown);
+    check_said(http(), code, next_step, FailureClass::unknown);
+  }
+  check_said(http(), std::io_errc::stream, next_step, FailureClass::unknown);
+  check_said(http(), std::future_errc::broken_promise, next_step, FailureClass::unknown);
+  CHECK(http()(Cause::timed_out()).failure_class == FailureClass::timeout);
+  CHECK(http()(late(thrown(42))).failure_class == FailureClass::timeout);
+  CHECK(http()(late(thrown(provider_error(503)))).failure_class == FailureClass::overloaded);
+  check_said(http(), ProviderError("no route"), retry_here, FailureClass::connection);
+  check_said(http(), planb::AttemptTimeout(), retry_here, FailureClass::timeout);
+  check_said(http(), std::runtime_error("odd"), next_step, FailureClass::unknown);
+  CHECK(http()(Cause()).failure_class == FailureClass::unknown);
+}
+
+namespace {
+
+// A transfer library's enumeration of what went wrong.
+enum class TransferErrc { ok, no_route, too_slow, bad_certificate };
+
+class TransferCategory final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "transfer"; }
+  [[nodiscard]] std::string message(int) const override { return "transfer"; }
+  [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override {
+    if (value == 1) return std::errc::host_unreachable;
+    if (value == 2) return std::errc::timed_out;
+    return {value, *this};
+  }
+};
+
+std::error_code make_error_code(TransferErrc e) {
+  static const TransferCategory category;
+  return {static_cast<int>(e), category};
+}
+
+struct TransferFailure {
+  TransferErrc code;
+};
+
+}  // namespace
+
+template <>
+struct std::is_error_code_enum<TransferErrc> : std::true_type {};
+
+TEST_CASE("enumerations of error codes are read as the codes") {
+  const auto named = http_classifier<TransferErrc, TransferFailure>(Refusal::abort);
+  check_said(named, TransferErrc::no_route, retry_here, FailureClass::connection);
+  check_said(named, TransferErrc::too_slow, retry_here, FailureClass::timeout);
+  check_said(named, TransferErrc::bad_certificate, next_step, FailureClass::unknown);
+  check_said(named, TransferFailure{TransferErrc::no_route}, retry_here, FailureClass::connection);
+  check_said(named, TransferFailure{TransferErrc::too_slow}, retry_here, FailureClass::timeout);
+  check_said(named, TransferFailure{TransferErrc::bad_certificate}, next_step, FailureClass::unknown);
+  check_said(http(), std::system_error(make_error_code(TransferErrc::no_route)), retry_here, FailureClass::connection);
+  check_said(http(), make_error_code(TransferErrc::too_slow), retry_here, FailureClass::timeout);
+  // A returned error needs no name.
+  CHECK(http()(Cause::of(TransferErrc::no_route)).failure_class == FailureClass::connection);
+  CHECK(http()(Cause::of(TransferFailure{TransferErrc::too_slow})).failure_class == FailureClass::timeout);
+  CHECK(http()(Cause::of(SocketError{std::make_error_code(std::errc::connection_reset)})) == retry_here);
+}
+
+// --- Through what wraps an error
+// --------------------------------------------------------------------------------------
+
+namespace {
+
+template <class Inner>
+Cause wrapped(const Inner& inner) {
+  try {
+    try {
+      throw inner;
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error("request failed"));
+    }
+  } catch (...) {
+    return Cause::current();
+  }
+}
+
+template <class Outer, class Inner>
+Cause wrapped_as(const Outer& outer, const Inner& inner) {
+  try {
+    try {
+      throw inner;
+    } catch (...) {
+      std::throw_with_nested(outer);
+    }
+  } catch (...) {
+    return Cause::current();
+  }
+}
+
+struct Fault {
+  const char* what;
+  Behaviour behaviour;
+  Verdict verdict;
+  FailureClass failure_class;
+};
+
+}  // namespace
+
+TEST_CASE("an error is read through what wraps it") {
+  const auto named = http_classifier<LlmError, HttpFailure>(Refusal::abort);
+  const auto check_cause = [&](const Cause& cause, Verdict verdict, FailureClass failure_class) {
+    CHECK(named(cause) == verdict);
+    CHECK(std::string(to_string(named(cause).failure_class)) == to_string(failure_class));
+  };
+  check_cause(wrapped(provider_error(400)), end_of_run, FailureClass::invalid_request);
+  check_cause(wrapped(provider_error(403, "rateLimitExceeded")), retry_here, FailureClass::rate_limited);
+  check_cause(wrapped(provider_error(0, "insufficient_quota")), next_and_alert, FailureClass::quota);
+  check_cause(wrapped(HttpFailure(404)), next_and_alert, FailureClass::not_found);
+  check_cause(wrapped(LlmError{413, {}, {}, {}}), next_guarded, FailureClass::context_too_long);
+  check_cause(wrapped(ProviderError("no route")), retry_here, FailureClass::connection);
+  check_cause(wrapped(LlmError{}), retry_here, FailureClass::connection);
+  check_cause(wrapped(std::system_error(std::make_error_code(std::errc::connection_reset))), retry_here,
+              FailureClass::connection);
+  check_cause(wrapped(std::system_error(std::make_error_code(std::errc::timed_out))), retry_here,
+              FailureClass::timeout);
+  check_cause(wrapped(std::errc::connection_refused), retry_here, FailureClass::connection);
+  check_cause(wrapped(planb::AttemptTimeout()), retry_here, FailureClass::timeout);
+  check_cause(wrapped(std::runtime_error("503")), next_step, FailureClass::unknown);
+  check_cause(wrapped(42), next_step, FailureClass::unknown);
+
+  // The outermost that says something.
+  check_cause(wrapped_as(provider_error(503), provider_error(400)), retry_here, FailureClass::overloaded);
+  check_cause(wrapped_as(HttpFailure(401), provider_error(400)), next_and_alert, FailureClass::auth);
+  check_cause(wrapped_as(ProviderError("failed"), HttpFailure(400)), end_of_run, FailureClass::invalid_request);
+  check_cause(wrapped_as(ProviderError("failed"), std::system_error(std::make_error_code(std::errc::timed_out))),
+              retry_here, FailureClass::timeout);
+  check_cause(wrapped_as(ProviderError("failed"), std::runtime_error("odd")), retry_here, FailureClass::connection);
+}
+
+TEST_CASE("a plan within a plan fails as its last error, in each style") {
+  const VirtualClock clock;
+  for (const Fault& c : std::vector<Fault>{
+           {"a status", Behaviour::status(429), retry_here, FailureClass::rate_limited},
+           {"a code", Behaviour::status(400).code("content_filter"), next_step, FailureClass::content_refused},
+           {"a connection", Behaviour::throws(ProviderError("no route")), retry_here, FailureClass::connection},
+           {"a system error", Behaviour::throws(std::system_error(std::make_error_code(std::errc::broken_pipe))),
+            retry_here, FailureClass::connection},
+           {"nothing", Behaviour::throws(42), next_step, FailureClass::unknown},
+       }) {
+    INFO(c.what);
+    for (const planb::FailureStyle style : {planb::FailureStyle::aggregate, planb::FailureStyle::original}) {
+      const ExecutionPlan<FakeProvider> inner{{.name = "inner", .provide = FakeProvider("inner", {c.behaviour})}};
+      const ExecutionPlan<int> outer{{.name = "outer", .provide = 1, .classify = http()}};
+      const AttemptLog log;
+      static_cast<void>(try_run_with_plan(
+          outer, [&](int) { return run_with_plan(inner, [](FakeProvider& p) { return p(); }, {.failure = style}); },
+          {.on_event = log}));
+      const auto failures = log.of<planb::AttemptFailure>();
+      REQUIRE(failures.size() == 1);
+      CHECK(http()(failures[0].cause) == c.verdict);
+      CHECK(std::string(to_string(http()(failures[0].cause).failure_class)) == to_string(c.failure_class));
+    }
+  }
+}
+
+#if PLANB_HAS_STOP_TOKEN
+TEST_CASE("a plan within a plan whose last attempt ran out of time fails as a timeout") {
+  VirtualClock clock;
+  const ExecutionPlan<FakeProvider> inner{
+      {.name = "inner", .provide = FakeProvider("inner", {Behaviour::value("late").after(1h)}, &clock), .timeout = 1s}};
+  const auto call = [&](int) {
+    return run_with_plan(
+        inner, [](FakeProvider& p, const planb::Attempt& attempt) { return p.complete("hi", attempt.stop_token()); },
+        {.clock = &clock});
+  };
+  const AttemptLog log;
+  const ExecutionPlan<int> outer{{.name = "outer", .provide = 1, .classify = http()}};
+  static_cast<void>(try_run_with_plan(outer, call, {.on_event = log, .clock = &clock}));
+  const auto failures = log.of<planb::AttemptFailure>();
+  REQUIRE(failures.size() == 1);
+  const Cause& cause = failures[0].cause;
+  CHECK(cause.kind() == CauseKind::error);
+  CHECK(http()(cause) == retry_here);
+  CHECK(http()(cause).failure_class == FailureClass::timeout);
+  CHECK(http().on_timeout(next_step).on_connection(end_of_run)(cause) == next_step);
+}
+#endif
+
+// --- The error's own word
+// ---------------------------------------------------------------------------------------------
+
+namespace {
+
+struct OwnWord {
+  int status = 0;
+  std::string code;
+  std::optional<bool> retryable;
+};
+
+class ThrownOwnWord : public std::runtime_error {
+ public:
+  ThrownOwnWord(int status, std::optional<bool> word) : std::runtime_error("own"), status_(status), word_(word) {}
+  [[nodiscard]] int status() const { return status_; }
+  [[nodiscard]] std::optional<bool> retryable() const { return word_; }
+
+ private:
+  int status_;
+  std::optional<bool> word_;
+};
+
+}  // namespace
+
+TEST_CASE("an error's own word turns retry into next step and back, and nothing else") {
+  struct Case {
+    int status;
+    const char* code;
+    std::optional<bool> word;
+    Verdict verdict;
+    FailureClass failure_class;
+  };
+  for (const Case& c : std::vector<Case>{
+           {503, "", {}, retry_here, FailureClass::overloaded},
+           {503, "", true, retry_here, FailureClass::overloaded},
+           {503, "", false, next_step, FailureClass::overloaded},
+           {501, "", true, retry_here, FailureClass::server_error},
+           {501, "", false, next_step, FailureClass::server_error},
+           {401, "", true, Verdict{Action::retry, true}, FailureClass::auth},
+           {401, "", false, next_and_alert, FailureClass::auth},
+           {413, "", true, next_guarded, FailureClass::context_too_long},
+           {413, "", false, next_guarded, FailureClass::context_too_long},
+           {400, "", true, end_of_run, FailureClass::invalid_request},
+           {400, "", false, end_of_run, FailureClass::invalid_request},
+           {418, "", true, retry_here, FailureClass::unknown},
+           {0, "odd", true, retry_here, FailureClass::unknown},
+           {0, "", false, next_step, FailureClass::connection},
+           {429, "insufficient_quota", true, Verdict{Action::retry, true}, FailureClass::quota},
+       }) {
+    INFO("status " << c.status << " " << c.code << ", word " << (c.word ? *c.word ? "true" : "false" : "none"));
+    const auto named = http_classifier<OwnWord, ThrownOwnWord>(Refusal::abort);
+    check_said(named, OwnWord{c.status, c.code, c.word}, c.verdict, c.failure_class);
+    if (*c.code == '\0') check_said(named, ThrownOwnWord(c.status, c.word), c.verdict, c.failure_class);
+  }
+}
+
+TEST_CASE("an error's own word is asked after the caller's rules") {
+  const auto changed =
+      http_classifier<OwnWord>(Refusal::next_step).on_status(503, next_and_alert).on_status(404, end_of_run);
+  check_said(changed, OwnWord{503, "", true}, Verdict{Action::retry, true}, FailureClass::overloaded);
+  check_said(changed, OwnWord{404, "", true}, end_of_run, FailureClass::not_found);
+  check_said(changed, OwnWord{400, "content_filter", true}, retry_here, FailureClass::content_refused);
+}
+
+TEST_CASE("in a plan an error's own word keeps it from being tried again") {
+  for (const std::optional<bool> word :
+       {std::optional<bool>(), std::optional<bool>(true), std::optional<bool>(false)}) {
+    const AttemptLog log;
+    const ExecutionPlan<int> plan{
+        {.name = "alpha", .provide = 0, .attempts = 2, .classify = http_classifier<ThrownOwnWord>(Refusal::abort)},
+        {.name = "beta", .provide = 1}};
+    static_cast<void>(try_run_with_plan(
+        plan, [&](int step) { return step == 0 ? throw ThrownOwnWord(503, word) : step; }, {.on_event = log}));
+    CHECK(log.names() == (word == false ? Names{"alpha", "beta"} : Names{"alpha", "alpha", "beta"}));
+  }
 }
 
 // --- Refused values
@@ -524,6 +805,15 @@ TEST_CASE("a refused value that says nothing leaves the step") {
   CHECK(http()(refused(LlmError{})) == next_step);
   CHECK(http_classifier<LlmError>(Refusal::abort)(refused(LlmError{})) == next_step);  // not a connection that failed
   CHECK(http().on_unknown(retry_here)(refused(std::string())) == retry_here);
+}
+
+TEST_CASE("a refused value has the class of what it says, or that of a refused value") {
+  CHECK(http()(refused(Completion{"", "content_filter"})).failure_class == FailureClass::content_refused);
+  CHECK(http()(refused(LlmError{503, {}, {}, {}})).failure_class == FailureClass::overloaded);
+  CHECK(http()(refused(LlmError{200, {}, {}, {}})).failure_class == FailureClass::rejected_value);
+  CHECK(http()(refused(Completion{"", "length"})).failure_class == FailureClass::rejected_value);
+  CHECK(http()(refused(std::string())).failure_class == FailureClass::rejected_value);
+  CHECK(http().on_unknown(retry_here)(refused(0)).failure_class == FailureClass::rejected_value);
 }
 
 TEST_CASE("a refused value's text is the model's, and not looked at") {
@@ -694,6 +984,46 @@ TEST_CASE("timeouts, connections and unknown errors can be decided otherwise") {
   CHECK(changed(thrown(42)) == of_refusal);
   CHECK(verdict_on(changed, provider_error(418)) == of_refusal);
   CHECK(verdict_on(changed, provider_error(503)) == retry_here);
+}
+
+TEST_CASE("a rule gives its verdict's class, or where that says nothing the table's") {
+  const Verdict own{Action::next_step, true, FailureClass::conflict};
+  const auto silent = http()
+                          .on_status(404, end_of_run)
+                          .on_status(418, end_of_run)
+                          .on_code("engine_warming_up", retry_here)
+                          .on_code("content_filter", end_of_run)
+                          .on_text(400, "no upstream", retry_here)
+                          .on_timeout(next_step)
+                          .on_connection(next_step)
+                          .on_unknown(end_of_run);
+  check_said(silent, provider_error(404), end_of_run, FailureClass::not_found);
+  check_said(silent, provider_error(400, "model_not_found"), end_of_run, FailureClass::not_found);
+  check_said(silent, provider_error(418), end_of_run, FailureClass::unknown);
+  check_said(silent, provider_error(503, "engine_warming_up"), retry_here, FailureClass::overloaded);
+  check_said(silent, provider_error(0, "engine_warming_up"), retry_here, FailureClass::unknown);
+  check_said(silent, provider_error(400, "content_filter"), end_of_run, FailureClass::content_refused);
+  check_said(silent, provider_error(400, "", "no upstream"), retry_here, FailureClass::invalid_request);
+  check_said(silent, ProviderError("no route"), next_step, FailureClass::connection);
+  check_said(silent, std::errc::timed_out, next_step, FailureClass::timeout);
+  check_said(silent, std::runtime_error("odd"), end_of_run, FailureClass::unknown);
+  CHECK(silent(Cause::timed_out()).failure_class == FailureClass::timeout);
+
+  const auto telling = http()
+                           .on_status(404, own)
+                           .on_code("engine_warming_up", own)
+                           .on_text("odd", own)
+                           .on_text(400, "no upstream", own)
+                           .on_timeout(own)
+                           .on_connection(own)
+                           .on_unknown(own);
+  check_said(telling, provider_error(404), own, FailureClass::conflict);
+  check_said(telling, provider_error(503, "engine_warming_up"), own, FailureClass::conflict);
+  check_said(telling, provider_error(400, "", "no upstream"), own, FailureClass::conflict);
+  check_said(telling, ProviderError("no route"), own, FailureClass::conflict);
+  check_said(telling, std::runtime_error("odd"), own, FailureClass::conflict);
+  check_said(telling, std::runtime_error("else"), own, FailureClass::conflict);
+  CHECK(telling(Cause::timed_out()).failure_class == FailureClass::conflict);
 }
 
 TEST_CASE("of two rules for the same the later one stands") {

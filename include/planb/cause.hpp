@@ -338,6 +338,12 @@ struct CauseAccess {
     return (cause.ops_ != nullptr && cause.ops_->retryable != nullptr) || cause.base_ != 0 || cause.may_wrap();
   }
 
+  // Whether the error itself says so by a std::error_code or its like.
+  [[nodiscard]] static bool says_errc(const Cause& cause, std::errc what) {
+    const void* const error = cause.object();
+    return error != nullptr && cause.ops_->says_errc != nullptr && cause.ops_->says_errc(error, what);
+  }
+
   // Calls `use` with what the error wraps, the outermost first and as a Cause of its own, until that gives true. The
   // error itself is not among them.
   template <class Use>

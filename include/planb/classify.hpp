@@ -9,8 +9,8 @@
 #include <planb/predicate.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -85,6 +85,9 @@ class HttpClassifier {
   template <class Change>
   [[nodiscard]] HttpClassifier with(Change change) const;
 
+  // The error's own word on whether another try makes sense.
+  [[nodiscard]] static std::optional<bool> own_word(const Cause& cause);
+
   std::shared_ptr<const detail::HttpRules> rules_;
 };
 
@@ -122,18 +125,25 @@ HttpClassifier<E...>::HttpClassifier(Refusal refusal)
 template <class... E>
 Verdict HttpClassifier<E...>::operator()(const Cause& cause) const {
   if (cause.kind() == CauseKind::defect || cause.kind() == CauseKind::interrupted) return {Action::abort};
-  detail::HttpReading reading{cause.status(), cause.code()};
-  // What the plan knows of the error may be a base that says nothing, and outside a plan nothing is known of it.
-  if (!reading.says()) {
-    static_cast<void>((reading.read_as<E>(cause) || ... || reading.read_as<ProviderError>(cause)) ||
-                      reading.read_as<std::system_error>(cause));
-    if (!detail::CauseAccess::is_thrown(cause)) {
-      reading.read_system_code<std::error_code>(cause);
-      reading.read_system_code<std::error_condition>(cause);
-      reading.read_system_code<std::errc>(cause);
+  detail::HttpReading reading;
+  if (!reading.read<E...>(cause, false)) {
+    detail::CauseAccess::any_wrapped(cause, [&](const Cause& inner) { return reading.read<E...>(inner, true); });
+  }
+  Verdict verdict = rules_->judge(cause, std::move(reading));
+  if (verdict.action == Action::retry || verdict.action == Action::next_step) {
+    if (const std::optional<bool> retryable = own_word(cause)) {
+      verdict.action = *retryable ? Action::retry : Action::next_step;
     }
   }
-  return rules_->judge(cause, std::move(reading));
+  return verdict;
+}
+
+template <class... E>
+std::optional<bool> HttpClassifier<E...>::own_word(const Cause& cause) {
+  std::optional<bool> retryable = cause.retryable();
+  // Outside a plan a thrown error is known by the types that are named here alone.
+  if (!retryable) static_cast<void>((detail::HttpReading::read_retryable_as<E>(cause, retryable) || ...));
+  return retryable;
 }
 
 template <class... E>

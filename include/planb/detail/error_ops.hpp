@@ -5,6 +5,7 @@
 #include <planb/error_traits.hpp>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <exception>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -205,8 +207,9 @@ struct ErrorOps {
   std::string (*code)(const void* error);
   std::optional<Duration> (*retry_after)(const void* error);
   std::string (*message)(const void* error);
-  std::optional<bool> (*retryable)(const void* error);  // or null, as the next three
+  std::optional<bool> (*retryable)(const void* error);  // or null, as the next four
   Wrapped (*wrapped)(const void* error);
+  bool (*says_errc)(const void* error, std::errc what);
   const std::exception* (*as_exception)(const void* error);
   void (*throw_address)(const void* error);  // as a const E*, which a handler for a base's address catches
   // A returned error as an E that it derives from; null where error_traits<E> adds nothing to what that inherits.
@@ -224,6 +227,37 @@ constexpr bool is_held = std::is_destructible_v<E> && std::is_move_constructible
 template <class E>
 void end_life([[maybe_unused]] E& error) noexcept {
   if constexpr (std::is_class_v<E> || std::is_union_v<E>) error.E::~E();
+}
+
+// Calls `use` with the std::error_code or std::error_condition that an error is, or has as its `code`.
+template <class E, class Use>
+void with_system_code([[maybe_unused]] const E& e, Use use) {
+  const auto call = [&](const auto& code) {
+    using Code = std::remove_cvref_t<decltype(code)>;
+    if constexpr (std::is_error_code_enum_v<Code> || std::is_convertible_v<const Code&, std::error_code>) {
+      use(std::error_code(code));
+    } else {
+      use(std::error_condition(code));
+    }
+  };
+  if constexpr (is_system_code<E>) {
+    call(e);
+  } else if constexpr (reads_system_code<E>) {
+    detail::with_value(detail::raw_code(e), call);
+  }
+}
+
+// Whether that code means `what`, in any category.
+template <class E>
+[[nodiscard]] bool says_errc(const E& e, std::errc what) {
+  bool says = false;
+  detail::with_system_code(e, [&](const auto& code) {
+    says = code == std::make_error_condition(what);
+#ifdef EHOSTDOWN  // which has no place in every system category
+    if (static_cast<int>(what) == EHOSTDOWN) says = says || code == std::error_code(EHOSTDOWN, std::system_category());
+#endif
+  });
+  return says;
 }
 
 template <class E, class Base>
@@ -274,6 +308,11 @@ template <class E, class Object = E>
       if constexpr (converts_to<E, CauseCarrier>) wrapped.carrier = static_cast<const E*>(error);
       if constexpr (converts_to<E, std::nested_exception>) wrapped.nesting = static_cast<const E*>(error);
       return wrapped;
+    };
+  }
+  if constexpr (is_system_code<E> || reads_system_code<E>) {
+    ops.says_errc = [](const void* error, std::errc what) {
+      return detail::says_errc(*static_cast<const E*>(error), what);
     };
   }
   if constexpr (converts_to<E, std::exception>) {

@@ -235,72 +235,88 @@ struct HttpTable {
 }
 static_assert(is_consistent_http_table(), "planb: a row of http_classifier's table hides another one");
 
-// What an error says.
+// What an error says, itself or through what it wraps.
 struct HttpReading {
   std::optional<int> status;
   std::string code;
-  FailureClass kind = FailureClass::unknown;  // a connection that failed, or a timeout
+  // Of an error that has neither:
+  bool timed_out = false;                     // the last attempt of a run within ran out of time
+  FailureClass kind = FailureClass::unknown;  // connection or timeout
+  bool silent = false;                        // nobody answered: one that can have a status, and has none
 
   [[nodiscard]] bool says() const noexcept { return status.has_value() || !code.empty(); }
 
-  template <class T>
-  static constexpr bool is_system_code =
-      std::is_same_v<T, std::error_code> || std::is_same_v<T, std::error_condition> || std::is_same_v<T, std::errc>;
   template <class E>
-  static constexpr bool has_system_code =
-      is_system_code<ReadValue<decltype(detail::raw_code(std::declval<const E&>()))>>;
-  template <class E>
-  static constexpr bool can_read =
-      reads_status<E> || reads_code<E> || reads_retry_after<E> || reads_message<E> || has_system_code<E>;
+  static constexpr bool can_read = reads_status<E> || reads_code<E> || reads_retry_after<E> || reads_message<E> ||
+                                   reads_retryable<E> || reads_system_code<E> || is_system_code<E>;
 
-  // Reads the error as an E, if it is one. True: it has a status or a code.
+  // Reads an error, or one that it wraps, and nothing inside it. True: it has a status or a code.
+  template <class... E>
+  bool read(const Cause& cause, bool is_inner) {
+    status = CauseAccess::own_status(cause);
+    code = CauseAccess::own_code(cause);
+    if (says()) return true;
+    if (is_inner && cause.kind() == CauseKind::timeout) note_timeout();
+    note(kind_of([&](std::errc what) { return CauseAccess::says_errc(cause, what); }));
+    // What the plan knows of the error may be a base that says nothing, and outside a plan nothing is known of it.
+    if ((read_as<E>(cause) || ... || read_as<ProviderError>(cause)) || read_as<std::system_error>(cause)) return true;
+    if (cause.get_if<AttemptTimeout>() != nullptr) note_timeout();
+    return false;
+  }
+
+  // What it says of another try as an E, if it is one. True: it says something.
+  template <class E>
+  static bool read_retryable_as(const Cause& cause, std::optional<bool>& retryable) {
+    if constexpr (reads_retryable<E>) {
+      if (const E* const error = cause.get_if<E>()) retryable = detail::read_retryable(*error);
+    }
+    return retryable.has_value();
+  }
+
+ private:
+  // Reads the error as an E, if it is one.
   template <class E>
   bool read_as(const Cause& cause) {
     const E* const error = cause.get_if<E>();
     if (error == nullptr) return false;
     status = detail::read_status(*error);
     code = detail::read_code(*error);
-    bool silent = reads_status<E> && !says();
-    if constexpr (has_system_code<E>) {
-      detail::with_value(detail::raw_code(*error), [&](const auto& system_code) {
-        if (system_code == std::remove_cvref_t<decltype(system_code)>{}) return;
-        silent = false;
-        note(kind_of(system_code));
-      });
+    bool has_code = false;
+    detail::with_system_code(*error, [&](const auto& system_code) { has_code = system_code.value() != 0; });
+    if (has_code) {
+      note(kind_of([&](std::errc what) { return detail::says_errc(*error, what); }));
+    } else if (reads_status<E> && !says()) {
+      silent = true;
     }
-    if (silent) note(FailureClass::connection);
     return says();
   }
 
-  // Reads an error that is such a code itself.
-  template <class Code>
-  void read_system_code(const Cause& cause) {
-    if (const Code* const system_code = cause.get_if<Code>()) note(kind_of(*system_code));
-  }
-
- private:
   void note(FailureClass what) noexcept {
     if (kind == FailureClass::unknown) kind = what;
   }
 
-  template <class Code>
-  [[nodiscard]] static FailureClass kind_of(const Code& system_code) {
+  void note_timeout() noexcept {
+    if (kind == FailureClass::unknown) timed_out = true;
+    note(FailureClass::timeout);
+  }
+
+  template <class Is>
+  [[nodiscard]] static FailureClass kind_of(Is is) {
     constexpr std::errc connections[] = {
-        std::errc::connection_refused, std::errc::connection_reset, std::errc::connection_aborted,
-        std::errc::not_connected,      std::errc::broken_pipe,      std::errc::host_unreachable,
-        std::errc::network_unreachable, std::errc::network_down,    std::errc::network_reset,
+        std::errc::connection_refused,  std::errc::connection_reset, std::errc::connection_aborted,
+        std::errc::not_connected,       std::errc::broken_pipe,      std::errc::host_unreachable,
+        std::errc::network_unreachable, std::errc::network_down,     std::errc::network_reset,
+#ifdef EHOSTDOWN  // which has no std::errc
+        static_cast<std::errc>(EHOSTDOWN),
+#endif
     };
     constexpr std::errc timeouts[] = {
-        std::errc::timed_out, std::errc::operation_would_block,
-        std::errc::resource_unavailable_try_again,  // the latter two of a receive timeout
+        std::errc::timed_out,
+        std::errc::operation_would_block,  // this one and the next of a receive timeout
+        std::errc::resource_unavailable_try_again,
     };
-    const auto is = [&](std::errc known) { return system_code == std::make_error_condition(known); };
     if (std::any_of(std::begin(connections), std::end(connections), is)) return FailureClass::connection;
     if (std::any_of(std::begin(timeouts), std::end(timeouts), is)) return FailureClass::timeout;
-#ifdef EHOSTDOWN  // which has no std::errc, and no place in every system category
-    if (system_code == std::error_code(EHOSTDOWN, std::system_category())) return FailureClass::connection;
-    if (system_code == std::error_condition(EHOSTDOWN, std::generic_category())) return FailureClass::connection;
-#endif
     return FailureClass::unknown;
   }
 };
@@ -377,8 +393,10 @@ struct HttpRules {
     }
     if (cause.kind() == CauseKind::rejected) return HttpTable::value_rejected;
     if (cause.kind() == CauseKind::timeout) return HttpTable::timed_out;
-    if (says || reading.kind == FailureClass::unknown) return HttpTable::not_read;
-    return reading.kind == FailureClass::timeout ? HttpTable::timed_out : HttpTable::connection_failed;
+    if (says) return HttpTable::not_read;
+    if (reading.kind == FailureClass::timeout) return HttpTable::timed_out;
+    return reading.kind == FailureClass::connection || reading.silent ? HttpTable::connection_failed
+                                                                      : HttpTable::not_read;
   }
 
   [[nodiscard]] std::optional<Verdict> judge_code(std::string_view code) const {
@@ -400,8 +418,8 @@ struct HttpRules {
       if (HttpTable::of_status(*reading.status) != nullptr) return std::nullopt;
     }
     if (cause.kind() == CauseKind::rejected) return unknown;
-    if (cause.kind() == CauseKind::timeout) return timeout;
-    if (!says && reading.kind != FailureClass::unknown) return connection;
+    if (cause.kind() == CauseKind::timeout || (!says && reading.timed_out)) return timeout;
+    if (!says && (reading.kind != FailureClass::unknown || reading.silent)) return connection;
     const std::optional<Verdict> verdict = judge_text(cause, 0);
     return verdict ? verdict : unknown;
   }
