@@ -113,6 +113,37 @@ class FixedGate final : public planb::Gate {
 // --- The wait
 // ---------------------------------------------------------------------------------------------------------
 
+// Two members say all; what the failure was takes no part in a comparison.
+static_assert(Verdict{Action::retry, true} == Verdict{Action::retry, true, planb::FailureClass::quota});
+static_assert(Verdict{Action::retry}.failure_class == planb::FailureClass::unknown);
+static_assert(Verdict{Action::retry, true} != Verdict{Action::retry, false, planb::FailureClass::quota});
+static_assert(Verdict{Action::retry, true} != Verdict{Action::abort, true});
+
+TEST_CASE("a verdict's class is told with the failure, and every class has a text") {
+  Run run;
+  const Plan plan{
+      {.name = "alpha", .provide = fails({failing(429)}), .classify = planb::http_classifier(planb::Refusal::abort)},
+      {.name = "beta",
+       .provide = fails(),
+       .classify =
+           [](const Cause&) {
+             return Verdict{Action::next_step, false, planb::FailureClass::conflict};
+           }},
+      {.name = "gamma", .provide = fails(), .classify = always(Action::next_step)}};
+  static_cast<void>(run.of(plan));
+  Names classes;
+  for (const AttemptFailure& failure : run.failures()) classes.emplace_back(to_string(failure.verdict.failure_class));
+  CHECK(classes == Names{"rate limited", "conflict", "unknown"});
+
+  Names texts;
+  for (int i = 0; i <= static_cast<int>(planb::FailureClass::unknown); ++i) {
+    texts.emplace_back(to_string(static_cast<planb::FailureClass>(i)));
+  }
+  CHECK(texts == Names{"connection", "timeout", "rate limited", "overloaded", "server error", "conflict", "quota",
+                       "auth", "not found", "context too long", "content refused", "invalid request", "rejected value",
+                       "unknown"});
+}
+
 TEST_CASE("the wait is the longer of the schedule's delay and the error's hint") {
   struct Case {
     std::optional<Duration> schedule;

@@ -29,12 +29,18 @@ enum class Refusal : unsigned char {
 //
 // It reads, and the first that says something answers:
 //   1. the error's structured code: the patterns of on_code(), then the table, where a code is a refusal or is read as
-//      the status that it means, whatever status came with it: insufficient_quota as 402, model_not_found as 404
+//      the status that it means. Codes that say more than a status beat one that came with them, insufficient_quota as
+//      402, rate_limit_exceeded as 429; others stand in where there is none, server_error as 500
 //   2. its status: the phrases of on_text(status, ...), then on_status(), then the table
 //   3. its kind, unless it is a refused value: a timeout, or a connection that failed. That is a std::system_error,
-//      std::error_code or std::errc that says so, and a ProviderError, or an E that can have a status, with neither
-//      status nor code: nobody answered
+//      std::error_code, std::errc or other enumeration of error codes that says so, and a ProviderError, or an E that
+//      can have a status, with neither status nor code: nobody answered
 //   4. its text, unless it is a refused value, whose text is the model's: the phrases of on_text()
+// All but the text is read through what wraps the error, the outermost first. At last the error's own word is heard
+// (error_traits::retryable): false makes next_step of retry, and true the reverse.
+//
+// Its verdicts have a class. A rule's verdict whose class is unknown is given that which the table has.
+//
 // What none of these reads is unknown, and leaves the step. So does a value that an acceptance check refused without a
 // telling code or status, such as an empty completion; a check that wants something else of it returns a Verdict.
 //
@@ -67,7 +73,8 @@ class HttpClassifier {
   [[nodiscard]] HttpClassifier on_text(std::string phrase, Verdict verdict) const;
   [[nodiscard]] HttpClassifier on_text(int status, std::string phrase, Verdict verdict) const;
 
-  // For a timeout whose error says nothing; for a connection that failed; for what nothing reads.
+  // For a timeout whose error says nothing; for a connection that failed, or a system error that says "timed out"; for
+  // what nothing reads.
   [[nodiscard]] HttpClassifier on_timeout(Verdict verdict) const;
   [[nodiscard]] HttpClassifier on_connection(Verdict verdict) const;
   [[nodiscard]] HttpClassifier on_unknown(Verdict verdict) const;
