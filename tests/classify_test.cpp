@@ -895,16 +895,16 @@ TEST_CASE("a member `code` of type std::error_code tells a connection that faile
   CHECK(verdict_on(named, SocketError{}) == next_step);
 }
 
-TEST_CASE("what derives from ProviderError or std::system_error is read when it is thrown") {
+TEST_CASE("what derives from ProviderError or std::system_error is read, thrown or returned") {
   struct VendorError : ProviderError {
     using ProviderError::ProviderError;
   };
   struct DnsError : std::system_error {
     using std::system_error::system_error;
   };
-  CHECK(http()(thrown(VendorError(401))) == next_and_alert);
-  CHECK(http()(thrown(VendorError("no route"))) == retry_here);
-  CHECK(http()(thrown(DnsError(std::make_error_code(std::errc::host_unreachable)))) == retry_here);
+  check_said(http(), VendorError(401), next_and_alert, FailureClass::auth);
+  check_said(http(), VendorError("no route"), retry_here, FailureClass::connection);
+  check_said(http(), DnsError(std::make_error_code(std::errc::host_unreachable)), retry_here, FailureClass::connection);
 }
 
 TEST_CASE("a base class that the plan names elsewhere does not hide what an error says") {

@@ -581,8 +581,8 @@ TEST_CASE("headers may be any range of names with values") {
   CHECK(parse_retry_after(429, Headers{}, now) == std::nullopt);
 }
 
-static_assert(noexcept(parse_retry_after("", now)));
-static_assert(noexcept(parse_retry_after("", "", now)));
+static_assert(noexcept(parse_retry_after(std::string_view(), now)));
+static_assert(noexcept(parse_retry_after(std::string_view(), std::string_view(), now)));
 
 TEST_CASE("any bytes and any time give a wait that is not negative, or nothing") {
   std::mt19937 random(20250129);
