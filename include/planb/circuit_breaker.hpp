@@ -53,8 +53,8 @@ class OpenPeriod {
       : fixed_(detail::to_duration(period)) {}
 
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, OpenPeriod> && !detail::is_duration<std::remove_cvref_t<F>>)
-  OpenPeriod(F&& of_openings) {  // NOLINT(google-explicit-constructor): an option's value
+  requires(!std::is_same_v<std::remove_cvref_t<F>, OpenPeriod> && !detail::is_duration<std::remove_cvref_t<F>>)
+      OpenPeriod(F&& of_openings) {  // NOLINT(google-explicit-constructor): an option's value
     using Target = std::decay_t<F>;
     constexpr bool fits = requires(const Target& target) {
       requires detail::is_duration<std::remove_cvref_t<decltype(target(1))>>;
@@ -90,8 +90,8 @@ class CircuitHook {
   CircuitHook() noexcept = default;
 
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, CircuitHook>)
-  CircuitHook(F&& hook) {  // NOLINT(google-explicit-constructor): options are written with lambdas
+  requires(!std::is_same_v<std::remove_cvref_t<F>, CircuitHook>)
+      CircuitHook(F&& hook) {  // NOLINT(google-explicit-constructor): options are written with lambdas
     using Target = std::decay_t<F>;
     static_assert(std::is_invocable_v<Target&, CircuitState, CircuitState, TimePoint>,
                   "planb: `on_change` is called as on_change(planb::CircuitState from, planb::CircuitState to, "
@@ -131,14 +131,15 @@ struct CircuitBreakerOptions {
   OpenPeriod open_for = std::chrono::seconds(30);
 
   // Half-open, this many calls pass and no more; it closes when as many have succeeded. One counted failure opens it
-  // again.
+  // again. A stream has succeeded with its first output.
   int probes = 1;
 
   // Which failures count, in the forms of Step::retry_while. The others are neutral, neither failures nor successes, as
   // are interruptions and defects, about which it is not asked. Not given: errors, timeouts and refused values count.
   detail::ErrorPredicate counts = {};
 
-  // Whether the wait hint of the failure that opens it makes the open period longer, up to `longest_hint`.
+  // Whether the wait hint of the failure that opens it makes the open period longer, up to `longest_hint`. So does that
+  // of a counted failure which comes later, of a call that was let through before, from the time of that failure.
   bool honour_retry_after = true;
   SaturatedDuration longest_hint = std::chrono::hours(1);
 
@@ -151,8 +152,10 @@ struct CircuitBreakerOptions {
 // Closed, it counts failures; open, it refuses at once, without a call or a wait; half-open, it lets `probes` calls
 // through and closes or opens again by what becomes of them. A success ends a row of failures.
 //
-// Each change of state begins a new generation: what comes of a call that was let through before changes nothing. A
-// call that ends neutral (its permit is dropped, its failure does not count) gives its place among the probes back.
+// Each change of state begins a new generation: what comes of a call that was let through before changes nothing, but
+// that its wait hint may make an open period longer. A call that ends neutral (its permit is dropped, its failure does
+// not count) gives its place among the probes back. A probe's first output, in a stream, is its success, and closes the
+// breaker where it is the last that was missing; what becomes of that stream afterwards is neither.
 //
 // It keeps no clock and starts no thread: it knows only the times that it is handed, and becomes half-open when it is
 // asked for a permit after its open period. Share one for all plans that use the same provider, by std::shared_ptr.
@@ -163,8 +166,8 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
 
   [[nodiscard]] Admission admit(TimePoint now) override;
 
-  // `now` where a permit may be had at once, and where all probes are out, since any of them may end at any time. The
-  // end of the open period otherwise: TimePoint's maximum where only reset() ends it.
+  // `now` where a permit may be had at once, and otherwise the end of the open period. TimePoint's maximum where nobody
+  // knows: all probes are out, or only reset() ends the period.
   [[nodiscard]] TimePoint opens_at(TimePoint now) const override;
 
   // The last known state; open also after the open period, until somebody asks for a permit.
@@ -181,7 +184,8 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
   void force_open(std::optional<TimePoint> until = std::nullopt, std::optional<TimePoint> now = std::nullopt);
 
  private:
-  // The state in the two lowest bits, above it the generation. It is a permit's ticket too.
+  // The state in the two lowest bits, above it the generation. It is a permit's ticket too; but that of a probe has its
+  // own number there, so that each of them can be told apart.
   using Word = std::uint64_t;
 
   struct Change {
@@ -204,21 +208,41 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
   using Lock = std::unique_lock<std::mutex>;
 
   static constexpr Word first = Word{1} << 2U;  // closed, in the generation 1: zero is no ticket of a pass
+  static constexpr TimePoint never = (TimePoint::max)();
 
   static constexpr CircuitState state_of(Word word) noexcept { return static_cast<CircuitState>(word & 3U); }
   static constexpr std::uint64_t generation_of(Word word) noexcept { return word >> 2U; }
+  static constexpr bool is_probe(Word ticket) noexcept { return state_of(ticket) == CircuitState::half_open; }
 
-  [[nodiscard]] bool is_current(Word ticket) const noexcept { return word_.load(std::memory_order_acquire) == ticket; }
-  // Half-open, each permit becomes a success, a change of state, or a place that is free again.
-  [[nodiscard]] bool has_place() const noexcept { return running_ + succeeded_ < options_.probes; }
+  // Without the lock: false only where it is not current, and will not be again.
+  [[nodiscard]] bool may_be_current(Word ticket) const noexcept {
+    const Word word = word_.load(std::memory_order_acquire);
+    return is_probe(ticket) ? is_probe(word) : word == ticket;
+  }
 
   void on_success(std::uint64_t ticket, TimePoint now) override;
+  void on_first_output(std::uint64_t ticket, TimePoint now) override;
   void on_failure(std::uint64_t ticket, const Cause& cause, TimePoint now) override;
   void on_dropped(std::uint64_t ticket) noexcept override;
 
+  void probe_succeeded(Word ticket, TimePoint now);
+  // Whether its open period is over, where it is open.
+  [[nodiscard]] bool is_over(TimePoint now) const noexcept { return now >= open_until_ && open_until_ != never; }
+  [[nodiscard]] Duration hint(const Cause& cause) const;
+
   // Under the lock.
+  [[nodiscard]] bool is_current(Word ticket) const noexcept {
+    if (!is_probe(ticket)) return word_.load(std::memory_order_relaxed) == ticket;
+    return std::find(running_.begin(), running_.end(), ticket) != running_.end();
+  }
+  // Half-open, each permit becomes a success, a change of state, or a place that is free again.
+  [[nodiscard]] bool has_place() const noexcept {
+    return running_.size() + static_cast<std::size_t>(succeeded_) < static_cast<std::size_t>(options_.probes);
+  }
+  void end_probe(Word ticket) noexcept { running_.erase(std::find(running_.begin(), running_.end(), ticket)); }
   [[nodiscard]] bool count_failure(TimePoint now) noexcept;
   void open(Word ticket, const Cause& cause, TimePoint now, Lock& lock);
+  void extend(const Cause& cause, TimePoint now, Lock& lock);
   void set_row(int failures) noexcept;
   void change(CircuitState to, TimePoint now);
   void tell(Lock& lock);
@@ -234,9 +258,10 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
   mutable std::mutex mutex_;
   int openings_ = 0;  // since it was last closed
   TimePoint open_until_{};
-  int running_ = 0;     // probes that are out
-  int succeeded_ = 0;   // probes that have succeeded
-  TimePoint latest_{};  // the latest time of a change
+  std::vector<Word> running_;                       // the tickets of the probes that are out
+  int succeeded_ = 0;                               // probes that have succeeded
+  std::uint64_t probes_ = 0;                        // that there ever were
+  std::optional<TimePoint> latest_ = std::nullopt;  // the latest time of a change
   std::vector<Change> changes_;
   std::size_t told_ = 0;  // of them
   bool telling_ = false;
@@ -266,15 +291,17 @@ inline Admission CircuitBreaker::admit(TimePoint now) {
   {
     Lock lock(mutex_);
     if (state() == CircuitState::open) {
-      if (now < open_until_) return {std::nullopt, open_until_};
+      if (!is_over(now)) return {std::nullopt, open_until_};
       change(CircuitState::half_open, now);
     }
-    const Word word = word_.load(std::memory_order_relaxed);
-    if (state_of(word) == CircuitState::half_open) {
-      if (!has_place()) return {std::nullopt, now};
-      ++running_;
+    Word ticket = word_.load(std::memory_order_relaxed);
+    if (is_probe(ticket)) {
+      if (!has_place()) return {std::nullopt, never};
+      ticket = (probes_ + 1) << 2U | static_cast<Word>(CircuitState::half_open);
+      running_.push_back(ticket);
+      ++probes_;
     }
-    admission.permit.emplace(*this, word);
+    admission.permit.emplace(*this, ticket);
     admission.opens_at = now;
     tell(lock);
   }
@@ -282,49 +309,61 @@ inline Admission CircuitBreaker::admit(TimePoint now) {
 }
 
 inline TimePoint CircuitBreaker::opens_at(TimePoint now) const {
-  if (state() != CircuitState::open) return now;
+  if (state() == CircuitState::closed) return now;
   const Lock lock(mutex_);
-  return state() == CircuitState::open ? (std::max)(open_until_, now) : now;
+  switch (state()) {
+    case CircuitState::closed: break;
+    case CircuitState::open: return (std::max)(open_until_, now);
+    case CircuitState::half_open: return has_place() ? now : never;
+  }
+  return now;
 }
 
 inline CircuitState CircuitBreaker::state(TimePoint now) const {
   const Lock lock(mutex_);
-  return state() == CircuitState::open && now >= open_until_ ? CircuitState::half_open : state();
+  return state() == CircuitState::open && is_over(now) ? CircuitState::half_open : state();
 }
 
 inline void CircuitBreaker::reset(std::optional<TimePoint> now) {
   Lock lock(mutex_);
-  change(CircuitState::closed, now.value_or(latest_));
+  change(CircuitState::closed, now ? *now : latest_.value_or(TimePoint{}));
   tell(lock);
 }
 
 inline void CircuitBreaker::force_open(std::optional<TimePoint> until, std::optional<TimePoint> now) {
   Lock lock(mutex_);
-  const TimePoint end = until.value_or((TimePoint::max)());
+  const TimePoint end = until.value_or(never);
   if (state() == CircuitState::open) {
     open_until_ = (std::max)(open_until_, end);
   } else {
-    change(CircuitState::open, now.value_or(latest_));
+    change(CircuitState::open, now ? *now : latest_.value_or(TimePoint{}));
     open_until_ = end;
   }
   tell(lock);
 }
 
 inline void CircuitBreaker::on_success(std::uint64_t ticket, TimePoint now) {
-  if (!is_current(ticket)) return;
-  if (state_of(ticket) == CircuitState::closed) {
-    if (window_ != nullptr) window_->add_success(generation_of(ticket), now);
-    if (row_.load(std::memory_order_relaxed) == 0) return;
-    const Lock lock(mutex_);
-    if (is_current(ticket)) set_row(0);
-    return;
-  }
+  if (!may_be_current(ticket)) return;
+  if (is_probe(ticket)) return probe_succeeded(ticket, now);
+  if (window_ != nullptr) window_->add_success(generation_of(ticket), now);
+  if (row_.load(std::memory_order_relaxed) == 0) return;
+  const Lock lock(mutex_);
+  if (is_current(ticket)) set_row(0);
+}
+
+// The provider has answered. For a closed breaker the answer's end counts.
+inline void CircuitBreaker::on_first_output(std::uint64_t ticket, TimePoint now) {
+  if (is_probe(ticket) && may_be_current(ticket)) probe_succeeded(ticket, now);
+}
+
+// Once for each probe: after that its ticket is known no more.
+inline void CircuitBreaker::probe_succeeded(Word ticket, TimePoint now) {
   Lock lock(mutex_);
   if (!is_current(ticket)) return;
-  --running_;
   if (succeeded_ + 1 == options_.probes) {
     change(CircuitState::closed, now);
   } else {
+    end_probe(ticket);
     ++succeeded_;
   }
   tell(lock);
@@ -332,19 +371,19 @@ inline void CircuitBreaker::on_success(std::uint64_t ticket, TimePoint now) {
 
 inline void CircuitBreaker::on_failure(std::uint64_t ticket, const Cause& cause, TimePoint now) {
   const PlaceKeeper place(*this, ticket);
-  if (!is_current(ticket)) return;
+  if (!may_be_current(ticket) && !(options_.honour_retry_after && state() == CircuitState::open)) return;
   if (cause.kind() == CauseKind::interrupted || cause.kind() == CauseKind::defect) return;
   if (options_.counts && !options_.counts(cause)) return;
   Lock lock(mutex_);
-  if (!is_current(ticket)) return;
-  if (state_of(ticket) == CircuitState::half_open || count_failure(now)) open(ticket, cause, now, lock);
+  if (!is_current(ticket)) return extend(cause, now, lock);
+  if (is_probe(ticket) || count_failure(now)) open(ticket, cause, now, lock);
   tell(lock);
 }
 
 inline void CircuitBreaker::on_dropped(std::uint64_t ticket) noexcept {
-  if (state_of(ticket) != CircuitState::half_open || !is_current(ticket)) return;
+  if (!is_probe(ticket) || !may_be_current(ticket)) return;
   const Lock lock(mutex_);
-  if (is_current(ticket)) --running_;
+  if (is_current(ticket)) end_probe(ticket);
 }
 
 // Whether this one opens the breaker.
@@ -372,15 +411,30 @@ inline void CircuitBreaker::open(Word ticket, const Cause& cause, TimePoint now,
   } else {  // the caller's own code: not under the lock
     lock.unlock();
     period = options_.open_for(openings);
-    if (options_.honour_retry_after) {
-      period = (std::max)(period, (std::min<Duration>)(cause.retry_after().value_or(Duration::zero()), options_.longest_hint));
-    }
+    period = (std::max)(period, hint(cause));
     lock.lock();
-    if (!is_current(ticket)) return;
+    if (!is_current(ticket)) return extend(cause, now, lock);
   }
   change(CircuitState::open, now);
   openings_ = openings;
   open_until_ = detail::add(now, period);
+}
+
+// For how long a failure asks to be left alone.
+inline Duration CircuitBreaker::hint(const Cause& cause) const {
+  if (!options_.honour_retry_after) return Duration::zero();
+  return (std::min<Duration>)(cause.retry_after().value_or(Duration::zero()), options_.longest_hint);
+}
+
+// A failure of a call that was let through before the breaker opened.
+inline void CircuitBreaker::extend(const Cause& cause, TimePoint now, Lock& lock) {
+  if (state() != CircuitState::open) return;
+  lock.unlock();
+  const Duration wait = hint(cause);
+  lock.lock();
+  if (wait > Duration::zero() && state() == CircuitState::open) {
+    open_until_ = (std::max)(open_until_, detail::add(now, wait));
+  }
 }
 
 // Closed, without a failure in the row, and without a window to count in, a success changes nothing.
@@ -394,10 +448,11 @@ inline void CircuitBreaker::set_row(int failures) noexcept {
 inline void CircuitBreaker::change(CircuitState to, TimePoint now) {
   const Word word = word_.load(std::memory_order_relaxed);
   const std::uint64_t generation = generation_of(word) + 1;
-  latest_ = (std::max)(latest_, now);
-  if (options_.on_change && to != state_of(word)) changes_.push_back({state_of(word), to, latest_});
+  const TimePoint at = latest_ ? (std::max)(*latest_, now) : now;
+  if (options_.on_change && to != state_of(word)) changes_.push_back({state_of(word), to, at});
+  latest_ = at;
   if (to == CircuitState::closed) openings_ = 0;
-  running_ = 0;
+  running_.clear();
   succeeded_ = 0;
   if (window_ != nullptr) window_->restart(generation);
   word_.store(generation << 2U | static_cast<Word>(to), std::memory_order_release);  // last: it lets others in
