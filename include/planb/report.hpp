@@ -23,7 +23,7 @@ struct StepReport {
   LeaveReason left = LeaveReason::none;  // why it was left after its last failure
   bool alert = false;                 // a classifier raised an alert over one of its failures
   int index = 0;                      // its place in the plan
-  std::optional<TimePoint> opens_at = std::nullopt;  // of a closed gate: when it may be tried again
+  std::optional<TimePoint> opens_at = std::nullopt;  // of a closed gate: when it may be tried again; max(): not known
   std::optional<Duration> opens_in = std::nullopt;  // the same, from the moment when it was found closed
   // What a classifier or an acceptance check made of the last failure, its class included; none: nobody was asked.
   std::optional<Verdict> verdict = std::nullopt;
@@ -58,11 +58,13 @@ struct RunReport {
     return cause != nullptr ? std::optional<Cause>(*cause) : std::nullopt;
   }
 
-  // The earliest time at which a gate that was found closed may open.
+  // The earliest time at which a gate may open that was found closed, or that the step's last failure has shut; where
+  // it is known.
   [[nodiscard]] std::optional<TimePoint> opens_at() const noexcept {
     std::optional<TimePoint> earliest;
     for (const StepReport& step : steps) {
-      if (step.opens_at && (!earliest || *step.opens_at < *earliest)) earliest = step.opens_at;
+      if (!step.opens_at || *step.opens_at == (TimePoint::max)()) continue;
+      if (!earliest || *step.opens_at < *earliest) earliest = step.opens_at;
     }
     return earliest;
   }

@@ -371,6 +371,11 @@ class PassTeller {
     armed_ = false;
     detail::leave_after_success([this] { tell(); });
   }
+  // The thread goes away: neither a success nor a failure.
+  PLANB_COLD void drop() noexcept {
+    armed_ = false;
+    const Permit neutral(*made_.gate, made_.ticket);
+  }
 
  private:
   PLANB_COLD void tell() {
@@ -396,6 +401,7 @@ struct NobodyToTell {
   [[noreturn]] static void leave() {
     detail::leave_after_success([] {});
   }
+  static void drop() noexcept {}
 };
 
 // A run without options whose first step has nothing to ask, or a gate that let it pass: the engine is made when the
@@ -426,7 +432,7 @@ typename Out::type drive_plain(const Attempt& attempt, Body& body, const PlanVie
         }
       }
     }
-    PLANB_DETAIL_CATCH(keep, success.disarm())
+    PLANB_DETAIL_CATCH(keep, success.drop())
     success.disarm();
   }
   if constexpr (std::is_same_v<Teller, NobodyToTell>) {

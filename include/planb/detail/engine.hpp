@@ -126,7 +126,8 @@ class Engine : public Course {
   void abandon();
 
   // Of a stream: the source has given an element, and the consumer is to have it. False: it must not, since a stop was
-  // requested or the budget is gone. The attempt has failed then: fail(cut_short()), if it has no error of its own.
+  // requested or the budget is gone (or the gate threw a Defect). The attempt has failed then: fail(cut_short()), if it
+  // has no error of its own.
   [[nodiscard]] bool deliver() {
     if (watched_ && !watch(false)) return false;
     site_.delivered.store(delivered() + 1, std::memory_order_relaxed);
@@ -144,7 +145,8 @@ class Engine : public Course {
   [[noreturn]] void misuse_outside(const char* call) const;
 
   [[nodiscard]] TimePoint due() const noexcept { return due_; }
-  // Around a factory of an attempt that is driven by hand: what it does to the run is refused.
+  // Around a factory of an attempt that is driven by hand, or a gate's word on it: what that does to the run is
+  // refused.
   void begin_factory() noexcept { state_ = State::starting; }
   void end_factory() noexcept { state_ = State::attempting; }
   [[nodiscard]] int step() const noexcept { return step_; }
@@ -296,6 +298,13 @@ class Engine : public Course {
   [[nodiscard]] std::size_t delivered() const noexcept { return site_.delivered.load(std::memory_order_relaxed); }
   [[nodiscard]] TimePoint deadline() const noexcept { return site_.deadline.load(std::memory_order_relaxed); }
   void set_deadline(TimePoint due) noexcept { site_.deadline.store(due, std::memory_order_relaxed); }
+  // The running attempt ends with its share of the budget, or with the step's timeout where that is over no later.
+  TimePoint limit_attempt(TimePoint timeout_end) noexcept {
+    budget_ends_first_ = attempt_end_ < timeout_end;
+    const TimePoint due = (std::min)(timeout_end, attempt_end_);
+    set_deadline(due);
+    return due;
+  }
   // Whether an attempt that fails now failed for lack of time: its own token may have fired before a late element.
   [[nodiscard]] bool time_was_up(Now& now) const {
     if (deadline() != no_deadline && now() >= deadline()) return true;
@@ -312,6 +321,10 @@ class Engine : public Course {
   }
 
   [[nodiscard]] bool watch(bool source_has_the_floor);
+  [[nodiscard]] bool tell_first_output(Now& now);
+  [[nodiscard]] bool may_be_cut_short() const noexcept {
+    return site_.clock != nullptr || options_.stop.stop_possible();
+  }
 
   [[nodiscard]] std::optional<Duration> ask_schedule(const Cause& cause, Now& now);
   [[nodiscard]] Move decide(std::optional<Verdict>& verdict, std::optional<Verdict> accepted, Now& now);
@@ -333,7 +346,8 @@ class Engine : public Course {
 #endif
   }
   void tell_success();
-  void tell_permit(Now& now);
+  [[nodiscard]] bool tell_permit(Now& now);
+  void note_opening(Now& now);
   void tell_failure(Move move, std::optional<Verdict> verdict, Now& now);
 
   template <class E>
@@ -350,7 +364,9 @@ class Engine : public Course {
   bool guard_accepted_ = false;  // and one did
   bool lacked_time_ = false;     // the last decision was for lack of time
   const PartialStream partial_ = PartialStream::allow;
-  bool watched_ = false;  // a stop, the budget or a timeout may end the attempt between two elements
+  bool watched_ = false;     // a stop, the budget or a timeout may end the attempt between two elements, or output_due_
+  bool output_due_ = false;  // the gate is to be told of the attempt's first element
+  bool budget_ends_first_ = false;  // at attempt_end_, earlier than the step's timeout ends the running attempt
   TimePoint due_;
   TimePoint started_;
   TimePoint budget_end_;
@@ -482,12 +498,14 @@ inline bool Engine::admit(Now& now) {
     permit_.emplace(std::move(*admission.permit));
     return true;
   }
+  // One that refuses cannot mean that it is open now: it does not know.
+  const TimePoint opens_at = admission.opens_at > now() ? admission.opens_at : no_deadline;
   if (record_ == nullptr) {
-    skip(SkipReason::gate_closed, now, admission.opens_at);
+    skip(SkipReason::gate_closed, now, opens_at);
     go_to_next_step();
   } else {
     record_->left = LeaveReason::gate_closed;
-    record_->refuse(admission.opens_at, now());
+    record_->refuse(opens_at, now());
     lacked_time_ = false;
     leave_for_next_step();
   }
@@ -526,6 +544,7 @@ inline bool Engine::start() {
 #endif
   if (clock_threw()) return false;
   guarded_ = guard_accepted_ = false;
+  if (record_ != nullptr) record_->refused = false;  // the gate has opened since
   begin_attempt();
   const StepPolicy& step = policy();
   site_.clock = nullptr;
@@ -537,13 +556,14 @@ inline bool Engine::start() {
     site_.clock = &clock();
     attempt_end_ = add(now(), left);
   }
-  TimePoint due = attempt_end_;
+  TimePoint timeout_end = no_deadline;
   if (step.timeout) {
     site_.clock = &clock();
-    due = (std::min)(add(now(), *step.timeout), attempt_end_);
+    timeout_end = add(now(), *step.timeout);
   }
-  set_deadline(due);
-  watched_ = site_.clock != nullptr || options_.stop.stop_possible();
+  limit_attempt(timeout_end);
+  output_due_ = permit_.has_value();
+  watched_ = output_due_ || may_be_cut_short();
   site_.stop = &options_.stop;
   if (options_.on_event) started_ = now();
   if (wanted<AttemptStart>()) {
@@ -561,7 +581,7 @@ inline void Engine::tell_success() {
 #if PLANB_HAS_EXCEPTIONS
   // The answer is there, and a gate's callable cannot take it back. But a defect leaves, and so does an unwind, which
   // must not be caught for good.
-  std::exception_ptr defect;
+  std::exception_ptr defect = rule_error_ ? rule_error_->exception() : nullptr;
   try {
     if (permit_) permit_->succeeded(now);
   } catch (const Defect&) {
@@ -599,6 +619,10 @@ inline void Engine::look_at_time(Cause& cause, Now& now) const {
 
 inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
   Now now(*this);
+  if (rule_error_) {  // a gate's defect at the first output
+    cause = std::move(*rule_error_);
+    rule_error_.reset();
+  }
   if (wanted<AttemptFailure>()) static_cast<void>(now());  // before its rules, which may take their time
   if (!quiet_ || site_.clock != nullptr) look_at_time(cause, now);
   close_attempt();
@@ -609,8 +633,9 @@ inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
 #if PLANB_HAS_EXCEPTIONS
     try {
 #endif
-      if (permit_) tell_permit(now);
+      const bool told = permit_ && tell_permit(now);
       move = decide(verdict, accepted, now);
+      if (told && !record_->refused) note_opening(now);
 #if PLANB_HAS_EXCEPTIONS
     } catch (...) {
       if (detail::unwinding()) {
@@ -647,16 +672,26 @@ inline void Engine::follow(const Move& move, Now& now) {
   }
 }
 
-inline void Engine::tell_permit(Now& now) {
+// Whether it was told of a failure. What ended for the run's lack of time says nothing about the provider.
+inline bool Engine::tell_permit(Now& now) {
   Permit permit = std::move(*permit_);
   permit_.reset();
   const Cause& cause = record_->cause;
-  if (cause.kind() != CauseKind::defect && cause.kind() != CauseKind::interrupted) permit.failed(cause, now());
+  if (cause.kind() == CauseKind::defect || cause.kind() == CauseKind::interrupted) return false;
+  if (cause.kind() == CauseKind::timeout && budget_ends_first_ && now() >= attempt_end_) return false;
+  permit.failed(cause, now());
+  return true;
+}
+
+// The failure may have shut the step's gate: the report says until when, also where the step is not left for that.
+inline void Engine::note_opening(Now& now) {
+  const TimePoint opens_at = policy().gate->opens_at(now());
+  if (opens_at > now()) record_->refuse(opens_at, now());
 }
 
 inline void Engine::fail_by_rule(Cause&& cause, Cause&& rule) {
   if (rule.kind() == CauseKind::defect) return fail(std::move(rule));
-  if (stopped()) return fail(std::move(cause));
+  if (rule_error_ || stopped()) return fail(std::move(cause));
   close_attempt();
   permit_.reset();
   Now now(*this);
@@ -693,14 +728,35 @@ inline bool Engine::watch(bool source_has_the_floor) {
   const bool all_of_it = options_.budget && attempt_end_ != budget_end_ && fallback_prevented();
   if (timeout || all_of_it) {
     if (all_of_it) attempt_end_ = budget_end_;
-    const TimePoint due =
-        timeout && source_has_the_floor ? (std::min)(add(now(), *timeout), attempt_end_) : attempt_end_;
-    set_deadline(due);
+    [[maybe_unused]] const TimePoint due =
+        limit_attempt(timeout && source_has_the_floor ? add(now(), *timeout) : no_deadline);
 #if PLANB_HAS_STOP_TOKEN
     if (site_.own_stop != nullptr) site_.own_stop->move_to(clock(), due);
 #endif
   }
-  return !clock_threw();  // where it did, the attempt's end lets that out
+  if (clock_threw()) return false;  // the attempt's end lets that out
+  return source_has_the_floor || !output_due_ || tell_first_output(now);
+}
+
+// What the gate throws takes no output away, as with a success. But a defect ends the attempt, which it is the cause
+// of.
+inline bool Engine::tell_first_output(Now& now) {
+  output_due_ = false;
+  watched_ = may_be_cut_short();
+  begin_factory();
+#if PLANB_HAS_EXCEPTIONS
+  try {
+    permit_->first_output(now);
+  } catch (const Defect&) {
+    rule_error_.emplace(Cause::current());
+  } catch (...) {
+    if (detail::unwinding()) throw;
+  }
+#else
+  permit_->first_output(now);
+#endif
+  end_factory();
+  return !rule_error_ && !clock_threw();
 }
 
 // The order of the questions is the contract's: the first that answers wins.
@@ -751,10 +807,8 @@ inline LeaveReason Engine::objection(Now& now) {
   if (options_.budget && delay_ >= time_left(now)) return LeaveReason::out_of_time;
   if (step.gate != nullptr) {
     const TimePoint opens_at = step.gate->opens_at(now());
-    if (opens_at > add(now(), delay_)) {
-      record_->refuse(opens_at, now());
-      return LeaveReason::gate_closed;
-    }
+    if (opens_at > now()) record_->refuse(opens_at, now());
+    if (opens_at > add(now(), delay_)) return LeaveReason::gate_closed;
   }
   return LeaveReason::none;
 }
@@ -781,8 +835,8 @@ inline std::optional<Duration> Engine::ask_schedule(const Cause& cause, Now& now
 inline void Engine::tell_failure(Move move, std::optional<Verdict> verdict, Now& now) {
   if (!wanted<AttemptFailure>()) return;
   const NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
-  Event event(AttemptFailure{here_.attempt, here_.step_attempt, step_, step_name(), now(),
-                             between(started_, now()), std::move(record_->cause), verdict, next});
+  Event event(AttemptFailure{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
+                             std::move(record_->cause), verdict, next});
   telling_ = &event.get_if<AttemptFailure>()->cause;
   struct Back {  // also where a handler's thread is unwound
     Engine& engine;
@@ -835,7 +889,7 @@ PLANB_COLD inline RunReport Engine::report() const {
     step.index = record.index;
     if (record.refused) {
       step.opens_at = record.opens_at;
-      step.opens_in = (std::max)(between(record.refused_at, record.opens_at), Duration::zero());
+      step.opens_in = record.opens_at == no_deadline ? (Duration::max)() : between(record.refused_at, record.opens_at);
     }
   }
   return report;
