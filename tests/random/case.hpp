@@ -152,6 +152,7 @@ struct Failure {
   std::optional<Verdict> verdict;
   bool check_threw = false;
   bool check_threw_defect = false;
+  bool by_budget = false;  // the budget's share was over before the step's timeout
 };
 
 struct Expected {

@@ -60,7 +60,6 @@ class Model : Stage {
     RunEnd run_end = RunEnd::exhausted;
     LeaveReason reason = LeaveReason::none;
     std::optional<Verdict> verdict;
-    std::optional<Duration> opens_at;
     bool rule_threw = false;
 
     [[nodiscard]] Action action() const { return verdict ? verdict->action : Action::retry; }
@@ -187,8 +186,10 @@ class Model : Stage {
     steps_.back().index = static_cast<int>(i);
     for (int tries = 1;; ++tries) {
       const Duration started = now_;
-      const std::optional<Failure> failure = attempt(i, tries);
-      tell_gate(step.gate, failure);
+      std::optional<Failure> failure = attempt(i, tries);
+      if (failure && failure->kind == CauseKind::timeout && budget_first_ && now_ >= *share_) failure->by_budget = true;
+      const bool told = tell_gate(step.gate, failure);
+      steps_.back().opens_at = steps_.back().opens_in = std::nullopt;
       if (!failure) {
         event(success_line(attempts_, static_cast<int>(i), tries, step.name, now_ - started));
         return {RunEnd::succeeded};
@@ -198,7 +199,9 @@ class Model : Stage {
       const Decision decision = decide(i, tries, *failure);
       if (decision.verdict && decision.verdict->alert) steps_.back().alert = true;
       steps_.back().left = decision.reason;
-      if (decision.opens_at) steps_.back().refused(*decision.opens_at, now_);
+      if (const auto opens_at = shut_until(step.gate); opens_at && told && !decision.rule_threw) {
+        steps_.back().refused(*opens_at, now_);
+      }
       event(failure_line(attempts_, static_cast<int>(i), tries, step.name, now_ - started, text_of(failure),
                          decision.verdict, next_text(i, decision)));
       if (decision.rule_threw) rule_threw_ = true;
@@ -240,6 +243,11 @@ class Model : Stage {
     if (!step.timeout || *step.timeout >= forever - now_) return std::nullopt;
     return now_ + *step.timeout;
   }
+  void limit(const std::optional<Duration>& share, const std::optional<Duration>& timeout) {
+    limit_ = sooner(share, timeout);
+    share_ = share;
+    budget_first_ = share && (!timeout || *share < *timeout);
+  }
   [[nodiscard]] std::optional<Duration> left() const {
     if (!limit_) return std::nullopt;
     return (std::max)(*limit_ - now_, Duration::zero());
@@ -250,7 +258,8 @@ class Model : Stage {
     const int index = static_cast<int>(i);
     ++attempts_;
     ++steps_.back().attempts;
-    limit_ = sooner(time_limit(i), timeout_of(step));
+    output_ = false;
+    limit(time_limit(i), timeout_of(step));
     event(start_line(attempts_, index, tries, step.name));
     Failure failure;
     failure.own_error = false;
@@ -364,7 +373,8 @@ class Model : Stage {
   bool go_on(std::size_t i, bool source_has_the_floor) {
     if (stopped_ || budget_gone()) return false;
     const std::optional<Duration> share = no_other_step() ? budget_end_ : time_limit(i);
-    limit_ = sooner(share, source_has_the_floor ? timeout_of(case_.steps[i]) : std::nullopt);
+    limit(share, source_has_the_floor ? timeout_of(case_.steps[i]) : std::nullopt);
+    if (!source_has_the_floor && !std::exchange(output_, true)) tell_gate_of_output(case_.steps[i].gate);
     return true;
   }
 
@@ -432,10 +442,7 @@ class Model : Stage {
         return next(LeaveReason::wait_too_long);
       }
       if (const auto limit = time_limit(i); limit && delay >= *limit - now_) return next(LeaveReason::out_of_time);
-      if (const auto opens_at = closed_after(delay, step.gate)) {
-        decision.opens_at = opens_at;
-        return next(LeaveReason::gate_closed);
-      }
+      if (closed_after(delay, step.gate)) return next(LeaveReason::gate_closed);
       decision.kind = Decision::retry;
       decision.delay = delay;
       return decision;
@@ -493,6 +500,9 @@ class Model : Stage {
   const Draws draws_;
   std::vector<StepState> steps_;
   std::optional<Duration> limit_;  // of the attempt
+  std::optional<Duration> share_;  // of the budget, in it
+  bool budget_first_ = false;      // that ends the attempt, before the step's timeout does
+  bool output_ = false;            // it has given some
   int asked_ = 0;                  // the step's schedule
   int attempts_ = 0;
   std::size_t delivered_ = 0;

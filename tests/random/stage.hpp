@@ -86,17 +86,37 @@ class Stage {
     const Duration opens_at = gates_[static_cast<std::size_t>(index)].opens_at(now_);
     return opens_at > now_ + delay ? std::optional(opens_at) : std::nullopt;
   }
-  void tell_gate(int index, const std::optional<Failure>& failure) {
+  // When a gate opens that is closed now.
+  [[nodiscard]] std::optional<Duration> shut_until(int index) const {
+    if (index < 0) return std::nullopt;
+    const Duration opens_at = gates_[static_cast<std::size_t>(index)].opens_at(now_);
+    return opens_at > now_ ? std::optional(opens_at) : std::nullopt;
+  }
+  // A probe's first output settles it, and its end says nothing more.
+  void tell_gate_of_output(int index) {
     if (index < 0) return;
+    GateState& state = gates_[static_cast<std::size_t>(index)];
+    if (!state.probing) return;
+    state.succeeded();
+    settled_ = true;
+  }
+  // Whether it was told of a failure.
+  bool tell_gate(int index, const std::optional<Failure>& failure) {
+    const bool settled = std::exchange(settled_, false);
+    if (index < 0) return false;
+    const bool neutral = failure && (failure->kind == CauseKind::interrupted || failure->kind == CauseKind::defect ||
+                                     failure->check_threw || failure->by_budget);
+    if (settled) return failure && !neutral;
     if (!failure) {
       gate_line(index, "told success");
       gates_[static_cast<std::size_t>(index)].succeeded();
-    } else if (failure->kind == CauseKind::interrupted || failure->kind == CauseKind::defect || failure->check_threw) {
+    } else if (neutral) {
       gate_line(index, "dropped");
     } else {
       gate_line(index, "told failure");
       gates_[static_cast<std::size_t>(index)].failed(now_);
     }
+    return failure && !neutral;
   }
 
   const Case& case_;
@@ -115,6 +135,7 @@ class Stage {
   }
 
   std::vector<GateState> gates_;
+  bool settled_ = false;
   int events_ = 0;
   int rules_ = 0;
 };
