@@ -5,9 +5,11 @@
 #include <planb/cause.hpp>
 #include <planb/error_traits.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -285,8 +287,48 @@ TEST_CASE("half-open, exactly so many calls pass at once", "[field-41]") {
     if (admission.permit) out.push_back(std::move(*admission.permit));
   }
   CHECK(out.size() == static_cast<std::size_t>(probes));
-  CHECK(refusal(breaker, at(11s)) == at(11s));  // any of them may end at any time
+  CHECK(refusal(breaker, at(11s)) == never);  // any of them may end at any time: nobody knows
+  CHECK(breaker.opens_at(at(11s)) == never);
+  out.pop_back();
   CHECK(breaker.opens_at(at(11s)) == at(11s));
+  CHECK_FALSE(refusal(breaker, at(11s)));
+}
+
+TEST_CASE("a breaker that admits nothing now never says now, in any state") {
+  const TimePoint now = GENERATE(at(-1h), at(0s), at(1h), never - 1ns, never);
+  CAPTURE(now.time_since_epoch().count());
+  const auto agree = [now](CircuitBreaker& breaker) {
+    const TimePoint opens = breaker.opens_at(now);
+    const std::optional<TimePoint> refused = refusal(breaker, now);
+    CHECK(refused.has_value() == (opens > now || now == never));
+    if (refused) CHECK(*refused == opens);
+    return refused.has_value();
+  };
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = 2});
+  if (now != never) CHECK_FALSE(agree(breaker));
+  breaker.force_open();
+  CHECK(agree(breaker));
+  CHECK(breaker.state(now) == CircuitState::open);
+  breaker.reset();
+  if (now == never) return;
+  breaker.force_open(now + 1ns);
+  CHECK(agree(breaker));
+  breaker.reset();
+  breaker.force_open(now);
+  CHECK_FALSE(agree(breaker));
+  std::optional<Permit> first = taken(breaker, now);
+  CHECK_FALSE(agree(breaker));
+  Permit second = taken(breaker, now);
+  CHECK(agree(breaker));
+  first.reset();
+  CHECK_FALSE(agree(breaker));
+  second.succeeded(now);
+  CHECK_FALSE(agree(breaker));
+  first.emplace(taken(breaker, now));
+  CHECK(agree(breaker));
+  first->failed(failure(), now);
+  CHECK(breaker.state() == CircuitState::open);
+  CHECK(agree(breaker));
 }
 
 TEST_CASE("half-open, it closes when all probes have succeeded, and lets no more through until then", "[field-41]") {
@@ -367,6 +409,80 @@ TEST_CASE("an open period's function that throws leaves the breaker as it was") 
   broken = false;
   CHECK(succeeds(breaker, at(11s)));  // the probe's place was given back
   CHECK(breaker.state() == CircuitState::closed);
+}
+
+// --- A stream's first output
+// ------------------------------------------------------------------------------------------
+
+TEST_CASE("a probe's first output is its success, and its end is neither") {
+  enum class End { success, failure, neutral, dropped };
+  const End end = GENERATE(End::success, End::failure, End::neutral, End::dropped);
+  const auto tell = [end](Permit permit, TimePoint now) {
+    if (end == End::success) permit.succeeded(now);
+    if (end == End::failure) permit.failed(failure(), now);
+    if (end == End::neutral) permit.failed(of_kind(CauseKind::interrupted), now);
+  };
+  CAPTURE(static_cast<int>(end));
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = 3});
+  REQUIRE(fails(breaker, at(0s)));
+
+  SECTION("while others are missing") {
+    Permit stream = taken(breaker, at(10s));
+    stream.first_output(at(11s));
+    stream.first_output(at(11s));  // once
+    CHECK(breaker.state() == CircuitState::half_open);
+    tell(std::move(stream), at(12s));
+    CHECK(breaker.state() == CircuitState::half_open);
+    CHECK(succeeds(breaker, at(13s)));
+    CHECK(breaker.state() == CircuitState::half_open);
+    Permit last = taken(breaker, at(13s));
+    CHECK(refusal(breaker, at(13s)) == never);  // no place was given back
+    last.first_output(at(14s));
+    CHECK(breaker.state() == CircuitState::closed);
+  }
+  SECTION("where it closes the breaker, what comes of the stream is of an earlier generation") {
+    Permit stream = taken(breaker, at(10s));
+    CHECK(succeeds(breaker, at(10s)));
+    CHECK(succeeds(breaker, at(10s)));
+    stream.first_output(at(11s));
+    CHECK(breaker.state() == CircuitState::closed);
+    tell(std::move(stream), at(12s));
+    CHECK(breaker.state() == CircuitState::closed);
+  }
+  SECTION("after another probe has failed it is none") {
+    Permit stream = taken(breaker, at(10s));
+    REQUIRE(fails(breaker, at(11s)));
+    stream.first_output(at(12s));
+    CHECK(breaker.opens_at(at(12s)) == at(21s));
+    Permit next = taken(breaker, at(21s));
+    Permit other = taken(breaker, at(21s));
+    stream.first_output(at(21s));  // the next generation's places are not its own
+    tell(std::move(stream), at(22s));
+    CHECK_FALSE(refusal(breaker, at(22s)));
+    next.succeeded(at(22s));
+    other.succeeded(at(22s));
+    CHECK(breaker.state() == CircuitState::half_open);
+  }
+}
+
+TEST_CASE("for a closed breaker first output is nothing: the stream's end counts") {
+  CircuitBreaker breaker({.failures = 2});
+  REQUIRE(fails(breaker, at(0s)));
+  Permit stream = taken(breaker, at(1s));
+  stream.first_output(at(2s));
+  stream.failed(failure(), at(3s));
+  CHECK(breaker.state() == CircuitState::open);  // it did not end the row
+
+  CircuitBreaker ratio({.failure_ratio = 0.5, .minimum_volume = 4});
+  for (int i = 0; i != 4; ++i) {
+    Permit permit = taken(ratio, at(0s));
+    permit.first_output(at(0s));
+    if (i < 2) permit.succeeded(at(0s));
+  }
+  REQUIRE(fails(ratio, at(0s)));
+  CHECK(ratio.state() == CircuitState::closed);
+  CHECK(fails(ratio, at(0s)));  // two of four
+  CHECK(ratio.state() == CircuitState::open);
 }
 
 // --- What counts
@@ -639,6 +755,107 @@ TEST_CASE("the hint that counts is that of the failure which opens it") {
   CHECK(breaker.opens_at(at(11s)) == at(61s));
 }
 
+TEST_CASE("a later and longer wait hint of a call that was in flight extends the open period, and none shortens it") {
+  const auto slow_down = [](std::optional<Duration> hint) { return Cause::of(ProviderError(429, "", "", hint)); };
+  struct Case {
+    std::string name;
+    Cause cause;
+    CircuitBreakerOptions options;
+    TimePoint opens_at;
+  };
+  Cause cancelled = slow_down(1min);
+  planb::detail::CauseAccess::set_kind(cancelled, CauseKind::interrupted);
+  const auto outages = [](const Cause& cause) { return cause.status() != 429; };
+  const Case cases[] = {
+      {"longer", slow_down(1min), {}, at(65s)},
+      {"to the same time", slow_down(5s), {}, at(10s)},
+      {"shorter", slow_down(4s), {}, at(10s)},
+      {"none", failure(), {}, at(10s)},
+      {"at most the longest", slow_down(24h), {.longest_hint = 20s}, at(25s)},
+      {"the longest of all", slow_down((Duration::max)()), {.longest_hint = (Duration::max)()}, never},
+      {"not honoured", slow_down(1min), {.honour_retry_after = false}, at(10s)},
+      {"does not count", slow_down(1min), {.counts = outages}, at(10s)},
+      {"was cancelled", cancelled, {}, at(10s)},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    int changes = 0;
+    CircuitBreakerOptions options = c.options;
+    options.failures = 1;
+    options.open_for = 10s;
+    options.on_change = [&changes](CircuitState, CircuitState, TimePoint) { ++changes; };
+    CircuitBreaker breaker(options);
+    Permit in_flight = taken(breaker, at(0s));
+    Permit later = taken(breaker, at(0s));
+    REQUIRE(fails(breaker, at(0s)));
+    in_flight.failed(c.cause, at(5s));
+    CHECK(breaker.state() == CircuitState::open);
+    CHECK(breaker.opens_at(at(5s)) == c.opens_at);
+    CHECK(refusal(breaker, at(6s)) == c.opens_at);
+    later.failed(slow_down(1s), at(7s));
+    CHECK(breaker.opens_at(at(7s)) == c.opens_at);
+    CHECK(changes == 1);  // the state is the same
+  }
+}
+
+TEST_CASE("a late wait hint extends no period but that of an open breaker") {
+  const Cause slow_down = Cause::of(ProviderError(429, "", "", Duration(1min)));
+  CircuitBreaker breaker({.failures = 1, .open_for = 10s});
+  Permit first = taken(breaker, at(0s));
+  Permit second = taken(breaker, at(0s));
+  Permit third = taken(breaker, at(0s));
+  REQUIRE(fails(breaker, at(0s)));
+  Permit probe = taken(breaker, at(10s));
+  first.failed(slow_down, at(10s));
+  CHECK(breaker.state() == CircuitState::half_open);
+  probe.succeeded(at(11s));
+  second.failed(slow_down, at(11s));
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(breaker.opens_at(at(11s)) == at(11s));
+  REQUIRE(fails(breaker, at(20s)));
+  third.failed(slow_down, at(25s));  // of whatever earlier generation
+  CHECK(breaker.opens_at(at(25s)) == at(85s));
+
+  SECTION("a probe that another probe has overtaken") {
+    CircuitBreaker two({.failures = 1, .open_for = 10s, .probes = 2});
+    two.force_open(at(1s));
+    Permit slow = taken(two, at(1s));
+    REQUIRE(fails(two, at(1s)));
+    slow.failed(slow_down, at(2s));
+    CHECK(two.opens_at(at(2s)) == at(62s));
+  }
+  SECTION("one that was forced open, for a time or for good") {
+    CircuitBreaker forced;
+    Permit in_flight = taken(forced, at(0s));
+    Permit other = taken(forced, at(0s));
+    forced.force_open(at(10s));
+    in_flight.failed(slow_down, at(5s));
+    CHECK(forced.opens_at(at(5s)) == at(65s));
+    forced.force_open();
+    other.failed(slow_down, at(5s));
+    CHECK(forced.opens_at(at(5s)) == never);
+  }
+}
+
+TEST_CASE("two failures that open it at once: the longer hint stands, whichever comes first") {
+  const bool longer_first = GENERATE(false, true);
+  CircuitBreaker* self = nullptr;
+  std::optional<Permit> other;
+  const auto hinting = [](Duration hint) { return Cause::of(ProviderError(429, "", "", hint)); };
+  CircuitBreaker breaker({.failures = 1, .open_for = [&](int) {
+                            if (other) {  // while the one asks how long, outside the lock, the other opens it
+                              Permit permit = std::move(*other);
+                              other.reset();
+                              permit.failed(hinting(longer_first ? 30s : 60s), at(0s));
+                            }
+                            return 10s;
+                          }});
+  self = &breaker;
+  other.emplace(taken(*self, at(0s)));
+  CHECK(fails(breaker, at(0s), hinting(longer_first ? 60s : 30s)));
+  CHECK(breaker.opens_at(at(0s)) == at(60s));
+}
+
 // --- By hand
 // ----------------------------------------------------------------------------------------------------------
 
@@ -697,6 +914,21 @@ TEST_CASE("a hook is told of each change of state, in order", "[field-47]") {
   CHECK(changes == Changes{"closed to open at 2 s", "open to half-open at 12 s", "half-open to open at 12 s",
                            "open to half-open at 22 s", "half-open to closed at 22 s", "closed to open at 30 s",
                            "open to closed at 40 s", "closed to open at 50 s"});
+}
+
+TEST_CASE("a hook is told the times that the breaker was told, also before the clock's epoch", "[field-47]") {
+  Changes changes;
+  CircuitBreaker breaker(
+      {.failures = 1, .open_for = 10s, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
+         changes.push_back(change(from, to, when));
+       }});
+  fails(breaker, at(-100s));
+  succeeds(breaker, at(-90s));
+  breaker.force_open();
+  breaker.reset(at(-80s));
+  breaker.force_open(std::nullopt, at(-85s));  // a thread that comes late
+  CHECK(changes == Changes{"closed to open at -100 s", "open to half-open at -90 s", "half-open to closed at -90 s",
+                           "closed to open at -90 s", "open to closed at -80 s", "closed to open at -80 s"});
 }
 
 TEST_CASE("a hook may use the breaker, and what it causes is told after what it was called for", "[field-47]") {
@@ -829,8 +1061,120 @@ TEST_CASE("options that make no sense are refused, by name and with a remedy") {
 TEST_CASE("the narrowest window works") {
   CircuitBreaker breaker({.failure_ratio = 1.0, .window = 1ns, .minimum_volume = 2});
   CHECK(fails(breaker, at(1s)));
-  CHECK(fails(breaker, at(1s)));
+  CHECK(fails(breaker, at(1s) + 1ns));  // the first is as old as the window is wide
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(fails(breaker, at(1s) + 1ns));
   CHECK(breaker.state() == CircuitState::open);
+}
+
+TEST_CASE("after whatever idle time, what is older than the window never counts, and what is in it does") {
+  for (int days = 0; days != 400; ++days) {
+    CAPTURE(days);
+    CircuitBreaker breaker({.failure_ratio = 0.5, .window = 10ms, .minimum_volume = 4});
+    TimePoint now = at(1h);
+    for (int i = 0; i != 10; ++i, now += 1ms) REQUIRE(succeeds(breaker, now));
+    now += 24h * days + 20ms;
+    for (int i = 0; i != 20; ++i) REQUIRE(succeeds(breaker, now));
+    for (int i = 0; i != 19; ++i) REQUIRE(fails(breaker, now));
+    REQUIRE(breaker.state() == CircuitState::closed);
+    REQUIRE(fails(breaker, now));
+    REQUIRE(breaker.state() == CircuitState::open);
+  }
+}
+
+namespace {
+
+// A window that remembers everything: what it may say at least, and at most. Between nine tenths of it and the whole an
+// outcome may count or not.
+struct SimpleWindow {
+  struct Outcome {
+    TimePoint at;
+    bool good;
+  };
+
+  std::uint64_t width;
+  std::vector<Outcome> outcomes;
+
+  static std::uint64_t age(TimePoint when, TimePoint last) {
+    return static_cast<std::uint64_t>(last.time_since_epoch().count()) -
+           static_cast<std::uint64_t>(when.time_since_epoch().count());
+  }
+  [[nodiscard]] TimePoint last() const {
+    TimePoint latest = (TimePoint::min)();
+    for (const Outcome& outcome : outcomes) latest = (std::max)(latest, outcome.at);
+    return latest;
+  }
+  [[nodiscard]] std::uint64_t count(std::uint64_t reach, bool failures_only) const {
+    std::uint64_t all = 0;
+    for (const Outcome& outcome : outcomes) {
+      if (age(outcome.at, last()) < reach && !(failures_only && outcome.good)) ++all;
+    }
+    return all;
+  }
+  [[nodiscard]] std::uint64_t surely() const { return width - width / 10; }
+};
+
+}  // namespace
+
+TEST_CASE("a window tells what a list of all outcomes does, over any times and widths") {
+  using planb::detail::OutcomeWindow;
+  const Duration widths[] = {Duration(1),   Duration(2),   Duration(7),         Duration(19),     Duration(20),
+                             Duration(21),  Duration(39),  Duration(61),        Duration(109),    Duration(1'001),
+                             Duration(1ms), Duration(10s), Duration(24h * 365), (Duration::max)()};
+  const TimePoint starts[] = {(TimePoint::min)(), at(-1h), at(-5ns), at(0s), at(1h), never - 1h, never - 5ns};
+  std::uint64_t random = 12345;
+  const auto dice = [&random](std::uint64_t sides) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    return (random >> 33U) % sides;
+  };
+  std::uint64_t some = 0;
+  for (const Duration width : widths) {
+    for (const TimePoint start : starts) {
+      CAPTURE(width.count(), start.time_since_epoch().count());
+      OutcomeWindow window(width);
+      std::uint64_t generation = 1;
+      window.restart(generation);
+      SimpleWindow model{static_cast<std::uint64_t>(width.count()), {}};
+      TimePoint now = start;
+      const Duration step = (std::max)(Duration(1), width / 15);
+      for (int i = 0; i != 300; ++i) {
+        switch (dice(40)) {
+          case 0: now = planb::detail::add(now, Duration(24h * static_cast<int>(dice(500)))); break;  // idle
+          case 1: now = planb::detail::add(now, -static_cast<int>(dice(30)) * (step / 2)); break;     // late
+          case 2: now = planb::detail::add(now, width); break;
+          case 3: now = planb::detail::add(now, width - Duration(1)); break;
+          case 4:
+            generation += dice(2) == 0 ? 1 : 256;
+            window.restart(generation);
+            model.outcomes.clear();
+            break;
+          default:
+            if (dice(3) == 0) now = planb::detail::add(now, Duration(static_cast<int>(dice(2))) + step / 2);
+        }
+        if (dice(3) != 0) {
+          window.add_success(generation, now);
+          window.add_success(generation - 1, now);  // too late
+          window.add_success(generation - 256, now);
+          window.add_success(generation + (std::uint64_t{1} << 34U), now);
+          model.outcomes.push_back({now, true});
+          continue;
+        }
+        model.outcomes.push_back({now, false});
+        const OutcomeWindow::Counts counts = window.add_failure(now);
+        const std::uint64_t age = SimpleWindow::age(now, model.last());
+        if (age >= model.width) {
+          REQUIRE(counts.all == 0);
+        } else if (counts.all != 0 || age < model.surely()) {
+          REQUIRE(counts.failures >= (std::max)(model.count(model.surely(), true), std::uint64_t{1}));
+          REQUIRE(counts.failures <= model.count(model.width, true));
+          REQUIRE(counts.all >= model.count(model.surely(), false));
+          REQUIRE(counts.all <= model.count(model.width, false));
+          if (counts.all < model.outcomes.size()) ++some;
+        }
+      }
+    }
+  }
+  CHECK(some > 1'000);  // the histories were not too short to forget anything
 }
 
 TEST_CASE("a window of any length works at any time") {
@@ -933,6 +1277,7 @@ TEST_CASE("threads that share a breaker in every state: probes stay bounded, cha
           breaker.force_open(now + 2ms, now);
         } else if (Admission admission = breaker.admit(now); admission.permit) {
           if ((random >> 12U) % 3 == 0) std::this_thread::yield();
+          if ((random >> 20U) % 4 == 0) admission.permit->first_output(now);
           if (action < 50) {
             admission.permit->failed(failure(), now);
           } else if (action < 90) {

@@ -177,8 +177,9 @@ TEST_CASE("every attempt asks its own step's gate before, and tells it after, in
   VirtualClock clock;
   CHECK(run_with_plan(plan, complete, {.clock = &clock}) == "gamma");
   CHECK(alphas->notes ==
-        Notes{"asked", "failure 503 service unavailable", "looked at", "asked", "failure 503 service unavailable"});
-  CHECK(betas->notes == Notes{"asked", "failure 429 too many requests"});
+        Notes{"asked", "failure 503 service unavailable", "looked at", "asked", "failure 503 service unavailable",
+              "looked at"});
+  CHECK(betas->notes == Notes{"asked", "failure 429 too many requests", "looked at"});
   CHECK(gammas->notes == Notes{"asked", "success"});
 }
 
@@ -189,7 +190,8 @@ TEST_CASE("a gate that several steps share hears of each of their attempts", "[f
       {.name = "beta", .provide = failing("beta", 500), .gate = gate},
   };
   CHECK_FALSE(try_run_with_plan(plan, complete).has_value());
-  CHECK(gate->notes == Notes{"asked", "failure 503 service unavailable", "asked", "failure 500 internal server error"});
+  CHECK(gate->notes == Notes{"asked", "failure 503 service unavailable", "looked at", "asked",
+                             "failure 500 internal server error", "looked at"});
 }
 
 TEST_CASE("breakers open on the failures of their own step, wherever it stands in the chain", "[field-44]") {
@@ -214,6 +216,7 @@ TEST_CASE("a gate is told of failures of every kind, with the cause as predicate
   const auto run = [&](const auto& provide, const auto& fn) {
     const ExecutionPlan<int> plan{{.name = "alpha", .provide = provide, .timeout = 10s, .gate = gate}};
     static_cast<void>(try_run_with_plan(plan, fn, {.clock = &clock}));
+    if (gate->notes.back() == "looked at") gate->notes.pop_back();
     return gate->notes.back();
   };
   const auto answer = [](int& value) { return value; };

@@ -635,7 +635,7 @@ inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
 #endif
       const bool told = permit_ && tell_permit(now);
       move = decide(verdict, accepted, now);
-      if (told && !record_->refused) note_opening(now);
+      if (told && move.kind != NextMove::retry && !record_->refused) note_opening(now);
 #if PLANB_HAS_EXCEPTIONS
     } catch (...) {
       if (detail::unwinding()) {
