@@ -1,6 +1,7 @@
 // glibc's forced unwind: a thread that is cancelled, or that exits, inside a run. It is no exception: the attempt's
 // terminal event is told, everything on the stack is destroyed, and the thread ends.
 #include <planb/planb.hpp>
+#include <planb/stream.hpp>
 #include <planb/task.hpp>
 #include <planb/testing.hpp>
 
@@ -358,6 +359,58 @@ TEST_CASE("a gate's permit is dropped on the way out", "[unwind][field-12]") {
           first.gate = std::make_shared<Recorder>(j);
           const ExecutionPlan<Client> plan{first};
           run_with_plan(plan, [&](Client&) { leave(way); }, {.on_event = recording(j)});
+        }) == ended({"start 1", "closed", "gate dropped", "failure 1 interrupted, interrupted"}, way));
+}
+
+TEST_CASE("the permit of an attempt that a gate let pass unasked is dropped on the way out", "[unwind][field-12]") {
+  struct Passing final : planb::Gate {
+    explicit Passing(Journal& j) : journal(&j) { pass_.store(8); }
+    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 0), {}}; }
+    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+    void on_success(std::uint64_t, planb::TimePoint) override { journal->emplace_back("gate success"); }
+    void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override { journal->emplace_back("gate failure"); }
+    void on_dropped(std::uint64_t ticket) noexcept override {
+      journal->push_back("gate dropped " + std::to_string(ticket));
+    }
+    Journal* journal;
+  };
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  CHECK(on_thread([&](Journal& j) {
+          planb::Step<Client> first = step(j);
+          first.gate = std::make_shared<Passing>(j);
+          const ExecutionPlan<Client> plan{first};
+          run_with_plan(plan, [&](Client&) { leave(way); });
+        }) == ended({"closed", "gate dropped 8"}, way));
+}
+
+TEST_CASE("a gate that is unwound at a stream's first output: its permit is dropped", "[unwind]") {
+  struct Unwinding final : planb::Gate {
+    Unwinding(Journal& j, Way w) : journal(&j), way(w) {}
+    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 0), {}}; }
+    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+    void on_success(std::uint64_t, planb::TimePoint) override { journal->emplace_back("gate success"); }
+    void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override { journal->emplace_back("gate failure"); }
+    void on_first_output(std::uint64_t, planb::TimePoint) override { leave(way); }
+    void on_dropped(std::uint64_t) noexcept override { journal->emplace_back("gate dropped"); }
+    Journal* journal;
+    Way way;
+  };
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  const bool pulled = GENERATE(false, true);
+  CHECK(on_thread([&](Journal& j) {
+          planb::Step<Client> first = step(j);
+          first.gate = std::make_shared<Unwinding>(j, way);
+          const ExecutionPlan<Client> plan{first};
+          const planb::StreamOptions options{.on_event = recording(j)};
+          if (pulled) {
+            auto stream = planb::stream_with_plan(
+                plan, [](Client&) { return std::vector<int>{1}; }, options);
+            for ([[maybe_unused]] int element : stream) j.emplace_back("element");
+          } else {
+            const auto sink = [&](int) { j.emplace_back("element"); };
+            planb::stream_with_plan(
+                plan, [](Client&, auto& emit) { emit(1); }, sink, options);
+          }
         }) == ended({"start 1", "closed", "gate dropped", "failure 1 interrupted, interrupted"}, way));
 }
 
