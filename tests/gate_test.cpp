@@ -87,6 +87,10 @@ class NotingGate final : public planb::Gate {
   void on_failure(std::uint64_t ticket, const Cause& cause, TimePoint) override {
     told(ticket, "failure " + planb::detail::describe(cause));
   }
+  void on_first_output(std::uint64_t ticket, TimePoint) override {
+    CHECK(ticket == 7);
+    notes.emplace_back("first output");
+  }
   void on_dropped(std::uint64_t ticket) noexcept override {
     CHECK(ticket == 7);
     --out;
@@ -151,6 +155,22 @@ TEST_CASE("a permit is told once; dropped untold it is neutral") {
     first.permit->succeeded(at(1s));
     CHECK(gate.notes == Notes{"asked", "asked", "dropped", "success"});
   }
+  SECTION("assigned to itself") {
+    Admission admission = gate.admit(at(0s));
+    Permit& same = *admission.permit;
+    *admission.permit = std::move(same);
+    CHECK(gate.notes == Notes{"asked"});
+    admission.permit->succeeded(at(1s));
+    CHECK(gate.notes == Notes{"asked", "success"});
+  }
+  SECTION("first output is not its end") {
+    Admission admission = gate.admit(at(0s));
+    admission.permit->first_output(at(1s));
+    CHECK(gate.out == 1);
+    admission.permit->succeeded(at(2s));
+    admission.permit->first_output(at(3s));  // too late: it is spent
+    CHECK(gate.notes == Notes{"asked", "first output", "success"});
+  }
   SECTION("what the gate throws goes on, and the permit is spent all the same") {
     gate.on_told = [] { throw std::runtime_error("gate"); };
     {
@@ -176,9 +196,8 @@ TEST_CASE("every attempt asks its own step's gate before, and tells it after, in
   };
   VirtualClock clock;
   CHECK(run_with_plan(plan, complete, {.clock = &clock}) == "gamma");
-  CHECK(alphas->notes ==
-        Notes{"asked", "failure 503 service unavailable", "looked at", "asked", "failure 503 service unavailable",
-              "looked at"});
+  CHECK(alphas->notes == Notes{"asked", "failure 503 service unavailable", "looked at", "asked",
+                               "failure 503 service unavailable", "looked at"});
   CHECK(betas->notes == Notes{"asked", "failure 429 too many requests", "looked at"});
   CHECK(gammas->notes == Notes{"asked", "success"});
 }
