@@ -145,7 +145,7 @@ struct World {
     return --wants != 0;
   }
 
-  void run(Driver driver, Step<int> step, std::optional<Step<int>> second, StreamOptions options) {
+  void run(Driver driver, Step<int> step, const Step<int>* second, StreamOptions options) {
     step.gate = gate;
     options.clock = &clock;
 #if PLANB_HAS_STOP_TOKEN
@@ -153,7 +153,7 @@ struct World {
 #endif
     const planb::RunOptions run_options{
         .on_event = options.on_event, .budget = options.budget, .stop = options.stop, .clock = options.clock};
-    const ExecutionPlan<int> plan = second ? ExecutionPlan<int>{step, *second} : ExecutionPlan<int>{step};
+    const ExecutionPlan<int> plan = second != nullptr ? ExecutionPlan<int>{step, *second} : ExecutionPlan<int>{step};
     const auto silently = [&](const auto&...) {
       const Script script = next_script();
       for (std::size_t place = 0; go_on(script, place);) {
@@ -286,18 +286,18 @@ TEST_CASE("an attempt that the budget ends before the step's timeout is neutral,
     std::optional<Duration> budget = Duration(10s);
   };
   const Case cases[] = {
-      {"no timeout, at the budget's end", {wait(10s), fail}, {}, {}, "dropped"},
-      {"no timeout, after it", {wait(12s), fail}, {}, {}, "dropped"},
-      {"no timeout, before it", {wait(10s - 1ns), fail}, {}, {}, "failure"},
+      {"no timeout, at the budget's end", {wait(10s), fail}, std::nullopt, {}, "dropped"},
+      {"no timeout, after it", {wait(12s), fail}, std::nullopt, {}, "dropped"},
+      {"no timeout, before it", {wait(10s - 1ns), fail}, std::nullopt, {}, "failure"},
       {"the timeout is shorter", {wait(5s), fail}, 5s, {}, "failure"},
       {"both are over, the timeout was first", {wait(12s), fail}, 9s, {}, "failure"},
       {"both are over, the budget was first", {wait(12s), fail}, 11s, {}, "dropped"},
       {"only the budget is over", {wait(10s), fail}, 10s + 1ns, {}, "dropped"},
       {"they end together", {wait(10s), fail}, 10s, {}, "failure"},
       {"without a budget", {wait(10s), fail}, 10s, {}, "failure", false, std::nullopt},
-      {"without either", {wait(24h), fail}, {}, {}, "failure", false, std::nullopt},
-      {"an answer that is late", {wait(12s)}, {}, {}, "success"},
-      {"the share of a step with others behind it", {wait(6s), fail}, {}, 4s, "dropped"},
+      {"without either", {wait(24h), fail}, std::nullopt, {}, "failure", false, std::nullopt},
+      {"an answer that is late", {wait(12s)}, std::nullopt, {}, "success"},
+      {"the share of a step with others behind it", {wait(6s), fail}, std::nullopt, 4s, "dropped"},
       {"the share, before the timeout", {wait(6s), fail}, 7s, 4s, "dropped"},
       {"the share, with the timeout", {wait(6s), fail}, 6s, 4s, "failure"},
       {"the share, after the timeout", {wait(6s), fail}, 5s, 4s, "failure"},
@@ -306,7 +306,7 @@ TEST_CASE("an attempt that the budget ends before the step's timeout is neutral,
       {"silence that ends with the budget", {wait(4s), give, wait(6s), fail}, 6s, {}, "failure", true},
       {"silence that ends before the budget", {wait(4s), give, wait(7s), fail}, 5s, {}, "failure", true},
       {"silence from the start again", {wait(4s), give, wait(4s), fail}, 5s, {}, "failure", true},
-      {"an element too late", {wait(10s), give}, {}, {}, "dropped", true},
+      {"an element too late", {wait(10s), give}, std::nullopt, {}, "dropped", true},
       {"an element after a longer silence", {wait(10s), give}, 9s, {}, "failure", true},
       {"an element before the silence was too long", {wait(10s), give}, 11s, {}, "dropped", true},
   };
@@ -315,9 +315,8 @@ TEST_CASE("an attempt that the budget ends before the step's timeout is neutral,
       if ((c.reserve && driver == Driver::retry) || (c.streams_alone && !streams(driver))) continue;
       CAPTURE(c.name, static_cast<int>(driver));
       World world{.scripts = {c.script}};
-      std::optional<Step<int>> second;
-      if (c.reserve) second = Step<int>{.provide = 2, .reserve = *c.reserve};
-      world.run(driver, {.provide = 1, .timeout = c.timeout}, second, {.budget = c.budget});
+      const Step<int> second{.provide = 2, .reserve = c.reserve.value_or(0s)};
+      world.run(driver, {.provide = 1, .timeout = c.timeout}, c.reserve ? &second : nullptr, {.budget = c.budget});
       CHECK(world.told() == Notes{c.told});
       CHECK(world.gate->once);
       CHECK(world.gate->out.empty());
@@ -371,7 +370,7 @@ TEST_CASE("a gate is told of an attempt's first output, before the consumer has 
     for (const Driver driver : {Driver::push, Driver::pull, Driver::by_hand}) {
       CAPTURE(c.name, static_cast<int>(driver));
       World world{.scripts = c.scripts, .holds_back = c.holds_back};
-      world.run(driver, {.provide = 1, .attempts = 2}, {}, {.budget = 10s});
+      world.run(driver, {.provide = 1, .attempts = 2}, nullptr, {.budget = 10s});
       CHECK(world.gate->notes == c.notes);
       CHECK(world.gate->once);
       CHECK(world.gate->out.empty());
@@ -384,14 +383,14 @@ TEST_CASE("what a gate throws at the first output takes no element away; a defec
     CAPTURE(static_cast<int>(driver));
     World world{.scripts = {{give, give}}};
     world.gate->on_output = [] { throw std::runtime_error("gate"); };
-    world.run(driver, {.provide = 1, .attempts = 2}, {}, {});
+    world.run(driver, {.provide = 1, .attempts = 2}, nullptr, {});
     CHECK(world.gate->notes == Notes{"output", "element", "element", "success"});
     CHECK(world.threw.empty());
 
     World broken{.scripts = {{give, give}}};
     broken.gate->on_output = [] { throw Defect("a gate's bug"); };
     const AttemptLog log;
-    broken.run(driver, {.provide = 1, .attempts = 2}, {}, {.on_event = log});
+    broken.run(driver, {.provide = 1, .attempts = 2}, nullptr, {.on_event = log});
     CHECK(broken.gate->notes == Notes{"output", "dropped"});
     CHECK(broken.threw == "defect");
     CHECK(broken.attempts == 1);
@@ -528,7 +527,7 @@ TEST_CASE("on every way out of an attempt its permit is told one end, in every d
       if (gate_throws) world.gate->on_end = [] { throw std::runtime_error("gate"); };
       StreamOptions options;
       if (watched) options.on_event = [](const planb::Event&) { throw std::logic_error("handler"); };
-      world.run(driver, {.provide = 1}, {}, options);
+      world.run(driver, {.provide = 1}, nullptr, options);
       CHECK(world.told() == Notes{c.told});
       CHECK(world.gate->once);
       CHECK(world.gate->out.empty());
@@ -544,7 +543,7 @@ TEST_CASE("a factory that fails, a consumer that leaves: the permit is told one 
     World world;
     const auto broken = []() -> int { throw ProviderError(500, "no key"); };
     if (driver == Driver::retry || driver == Driver::by_hand) continue;  // there is none, or it is not asked
-    world.run(driver, {.provide = broken}, {}, {});
+    world.run(driver, {.provide = broken}, nullptr, {});
     CHECK(world.told() == Notes{"failure"});
     CHECK(world.gate->once);
     CHECK(world.gate->out.empty());
@@ -552,12 +551,12 @@ TEST_CASE("a factory that fails, a consumer that leaves: the permit is told one 
   for (const Driver driver : {Driver::push, Driver::pull}) {
     CAPTURE(static_cast<int>(driver));
     World stops_early{.scripts = {{give, give, fail}}, .wants = 1};
-    stops_early.run(driver, {.provide = 1}, {}, {});
+    stops_early.run(driver, {.provide = 1}, nullptr, {});
     CHECK(stops_early.gate->notes == Notes{"output", "element", "success"});
     CHECK(stops_early.gate->once);
 
     World throws{.scripts = {{give, give}}, .consumer_throws = true};
-    throws.run(driver, {.provide = 1}, {}, {});
+    throws.run(driver, {.provide = 1}, nullptr, {});
     // A pulled stream whose consumer goes away was good enough as far as it went.
     CHECK(throws.gate->notes == Notes{"output", "element", driver == Driver::push ? "dropped" : "success"});
     CHECK(throws.threw == "consumer");
