@@ -76,14 +76,14 @@ class PLANB_VISIBLE SteadyClock final : public Clock {
     bool stopped = false;
 #if PLANB_HAS_STOP_TOKEN
     const std::stop_callback on_stop(stop, [&] {
-      const std::lock_guard lock(mutex);
+      const std::lock_guard<std::mutex> lock(mutex);
       stopped = true;
       wake.notify_all();
     });
 #else
     static_cast<void>(stop);
 #endif
-    std::unique_lock lock(mutex);  // cppcheck-suppress localMutex ; on_stop shares it with another thread
+    std::unique_lock<std::mutex> lock(mutex);  // cppcheck-suppress localMutex ; on_stop shares it with another thread
     for (TimePoint t = now(); !stopped && t < due; t = now()) {
       // In slices: some implementations overflow on a time point that is centuries away.
       wake.wait_until(lock, (std::min)(due, detail::add(t, std::chrono::hours(1))));

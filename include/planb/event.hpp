@@ -131,7 +131,7 @@ namespace detail {
 struct EventAccess {
   // The cause of a failure that everybody has been told of.
   [[nodiscard]] static Cause take_cause(Event& event) noexcept {
-    return std::move(std::get_if<AttemptFailure>(&event.event_)->cause);
+    return std::move(std::get<AttemptFailure>(event.event_).cause);
   }
 };
 

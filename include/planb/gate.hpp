@@ -30,7 +30,8 @@ class [[nodiscard]] Permit {
   Permit(Gate& gate, std::uint64_t ticket) noexcept : gate_(&gate), ticket_(ticket) {}
   Permit(Permit&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)), ticket_(other.ticket_) {}
   Permit& operator=(Permit&& other) noexcept {
-    Permit(std::move(other)).swap(*this);
+    Permit taken(std::move(other));
+    taken.swap(*this);
     return *this;
   }
   ~Permit();

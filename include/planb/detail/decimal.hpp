@@ -220,7 +220,8 @@ struct Expansion {
     number = number * 10 + exact.digits[size - 1];
     const std::string digits = std::to_string(exact.digits[size] < 5 ? number : number + 1);
     text = lay_out(digits, exact.point + static_cast<int>(digits.size() - size));
-    if (read_decimal(text)->value == value) break;  // at 17 digits at the latest
+    const double read = read_decimal(text)->value;
+    if (read <= value && read >= value) break;  // at 17 digits at the latest
   }
   return text;
 }

@@ -33,6 +33,8 @@ class RoomGuard {
  private:
   Room& room_;
 };
+template <class Room>
+RoomGuard(Room&) -> RoomGuard<Room>;
 
 // Within a handler: tells of a success whose value was lost on its way, and lets what is being handled leave.
 template <class Tell>
@@ -187,7 +189,9 @@ struct Returning {
                     "or use try_run_with_plan");
       if constexpr (BuildsFromError<R, E>) {
         if (end == RunEnd::defect) {  // a returned one
-          if (std::optional<E> error = CauseAccess::take_returned<E>(*run.last_cause())) return from_error(*error);
+          Cause* const last = run.last_cause();
+          std::optional<E> error = last != nullptr ? CauseAccess::take_returned<E>(*last) : std::nullopt;
+          if (error) return from_error(*error);
         } else if (own_error) {
           if (std::optional<E> error = run.template take_last_returned<E>()) return from_error(*error);
         }

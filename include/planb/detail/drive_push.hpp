@@ -70,7 +70,7 @@ typename Out::type drive_push(Engine& run, Body& body) {
     FailureKeeper failure;
     body.stream.begin_attempt();
     {
-      SuccessTeller success(run);
+      SuccessTeller<Engine> success(run);
       [[maybe_unused]] const auto keep = [&](auto make) {
         if (failure.has_answer()) success.leave();
         failure.keep_thrown(make);

@@ -33,7 +33,7 @@ class OutcomeWindow {
   void restart(std::uint64_t generation) noexcept {
     failures_.clear();
     for (Row& row : rows_) {
-      const std::lock_guard lock(row.mutex);
+      const std::lock_guard<std::mutex> lock(row.mutex);
       row.generation = generation;
       row.successes.clear();
     }
@@ -43,7 +43,7 @@ class OutcomeWindow {
   void add_success(std::uint64_t generation, TimePoint now) noexcept {
     const std::int64_t slice = slice_at(now);
     Row& row = rows_[own_row()];
-    const std::lock_guard lock(row.mutex);
+    const std::lock_guard<std::mutex> lock(row.mutex);
     if (row.generation == generation) row.successes.add(slice);
   }
 
@@ -58,14 +58,14 @@ class OutcomeWindow {
     failures_.add(slice);
     std::int64_t last = failures_.last;
     for (Row& row : rows_) {
-      const std::lock_guard lock(row.mutex);
+      const std::lock_guard<std::mutex> lock(row.mutex);
       last = (std::max)(last, row.successes.last);
     }
     Counts counts;
     if (!is_recent(slice, last)) return counts;
     counts.failures = counts.all = in_window(failures_, last);
     for (Row& row : rows_) {
-      const std::lock_guard lock(row.mutex);
+      const std::lock_guard<std::mutex> lock(row.mutex);
       counts.all += in_window(row.successes, last);
     }
     return counts;

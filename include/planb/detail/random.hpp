@@ -25,7 +25,7 @@ namespace planb::inline PLANB_ABI::detail {
   static constinit thread_local std::uint64_t counter = 0;
   const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
   std::uint64_t state = splitmix64(counter);
-  state ^= static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&counter));
+  state ^= reinterpret_cast<std::uintptr_t>(&counter);
   state = splitmix64(state) ^ static_cast<std::uint64_t>(ticks);
   return splitmix64(state);
 }

@@ -42,13 +42,13 @@ class TaskCallback final : public TaskWaiter {
 class BlockedThread final : public TaskWaiter {
  public:
   std::coroutine_handle<> wake() override {
-    const std::lock_guard lock(mutex_);  // held over the notification: then *this is gone
+    const std::lock_guard<std::mutex> lock(mutex_);  // held over the notification: then *this is gone
     woken_ = true;
     wake_.notify_one();
     return std::noop_coroutine();
   }
   void wait() {
-    std::unique_lock lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     wake_.wait(lock, [&] { return woken_; });
   }
 

@@ -53,7 +53,7 @@ class PLANB_HIDDEN TimerQueue {
 
   [[nodiscard]] std::unique_ptr<Timer::Pending> add(TimePoint due, Function<void()> fn) {
     auto entry = std::make_unique<Entry>(*this, std::move(fn));
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     heap_.reserve();
     if (!serving_) start();
     heap_.add(*entry, due);
@@ -95,7 +95,7 @@ class PLANB_HIDDEN TimerQueue {
 
   bool move(Entry& entry, TimePoint due) noexcept {
     if (inherited(entry)) return false;
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (!heap_.holds(entry)) return false;
     heap_.move(entry, due);
     changed(due);
@@ -104,7 +104,7 @@ class PLANB_HIDDEN TimerQueue {
 
   void cancel(Entry& entry) noexcept {
     if (inherited(entry)) return;
-    std::unique_lock lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     if (heap_.holds(entry)) heap_.remove(entry);
     while (running_ == &entry) {
       // From within its own call there is nothing to wait for, and its place may soon be another timer's.
@@ -123,7 +123,7 @@ class PLANB_HIDDEN TimerQueue {
 
   void run() {
     const unsigned process = process_.load(std::memory_order_relaxed);
-    std::unique_lock lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
 #if PLANB_HAS_POSIX_THREADS
     const Former former = std::exchange(former_, {});
 #else
@@ -229,7 +229,7 @@ class PLANB_HIDDEN TimerQueue {
 
   // Waits until the thread is gone. A later timer starts another, which serves also what is pending then.
   void stop() noexcept {
-    std::unique_lock lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     if (!joinable_ || same(this_thread(), thread_)) return;  // the second: a call ends the program
     stopping_ = serving_;
     wake_.notify_all();

@@ -38,7 +38,7 @@ class AttemptLog {
   };
 
   void operator()(const Event& event) const {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->events.push_back(event);
   }
 
@@ -50,7 +50,7 @@ class AttemptLog {
 
   // Everything, in order.
   [[nodiscard]] std::vector<Event> events() const {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard<std::mutex> lock(state_->mutex);
     return state_->events;
   }
 
@@ -72,7 +72,7 @@ class AttemptLog {
   }
 
   void clear() const {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->events.clear();
   }
 

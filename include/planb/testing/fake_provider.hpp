@@ -43,7 +43,7 @@ class Behaviour {
   template <class E>
   [[nodiscard]] static Behaviour throws(E error) {
     Behaviour b;
-    b.raise_ = detail::Function<void()>([error = std::move(error)] { throw E(error); });
+    b.raise_ = detail::Function<void()>([kept = std::move(error)] { throw E(kept); });
     return b;
   }
 #endif
@@ -123,17 +123,17 @@ class FakeProvider {
 
   // How often it was called, and with what.
   [[nodiscard]] std::size_t calls() const {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard<std::mutex> lock(state_->mutex);
     return state_->prompts.size();
   }
   [[nodiscard]] std::vector<std::string> prompts() const {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard<std::mutex> lock(state_->mutex);
     return state_->prompts;
   }
 
   // Forgets its calls and begins again with the first behaviour.
   void reset() const {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->prompts.clear();
   }
 
@@ -198,7 +198,7 @@ class FakeProvider {
   [[nodiscard]] Behaviour record(const std::string& prompt) const {
     std::size_t call = 0;
     {
-      const std::lock_guard lock(state_->mutex);
+      const std::lock_guard<std::mutex> lock(state_->mutex);
       call = state_->prompts.size();
       state_->prompts.push_back(prompt);
     }

@@ -22,7 +22,7 @@ namespace planb::inline PLANB_ABI::testing {
 class VirtualClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() const override {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard<std::mutex> lock(state_->mutex);
     return state_->now;
   }
 
@@ -31,13 +31,13 @@ class VirtualClock final : public Clock {
 
   void advance(SaturatedDuration by) {
     if (by <= Duration::zero()) return;
-    std::unique_lock lock(state_->mutex);
+    std::unique_lock<std::mutex> lock(state_->mutex);
     pass(detail::add(state_->now, by), {}, lock);
   }
 
   // Jumps to `due`, firing what is due on the way; a stop that comes of it holds the clock there.
   void sleep_until(TimePoint due, StopToken stop) override {
-    std::unique_lock lock(state_->mutex);
+    std::unique_lock<std::mutex> lock(state_->mutex);
     if (due <= state_->now) return;
     ++state_->waits;
     pass(due, stop, lock);
@@ -45,7 +45,7 @@ class VirtualClock final : public Clock {
 
   // How often somebody has waited.
   [[nodiscard]] std::size_t waits() const {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard<std::mutex> lock(state_->mutex);
     return state_->waits;
   }
 
@@ -105,14 +105,14 @@ class VirtualClock final : public Clock {
     }
 
     bool move(Entry& entry, TimePoint to) {
-      const std::lock_guard lock(mutex);
+      const std::lock_guard<std::mutex> lock(mutex);
       if (to <= now || !pending.holds(entry)) return false;
       pending.move(entry, to);
       return true;
     }
 
     void cancel(Entry& entry) {
-      std::unique_lock lock(mutex);
+      std::unique_lock<std::mutex> lock(mutex);
       if (pending.holds(entry)) pending.remove(entry);
       while (Call* const call = call_of(entry)) {
         // From within its own call there is nothing to wait for, and its place may soon be another timer's.
@@ -141,7 +141,7 @@ class VirtualClock final : public Clock {
 
   Timer make_timer(TimePoint due, detail::Function<void()> fn) override {
     auto entry = std::make_unique<Entry>(state_, std::move(fn));
-    std::unique_lock lock(state_->mutex);
+    std::unique_lock<std::mutex> lock(state_->mutex);
     if (due <= state_->now) {
       while (state_->called_elsewhere()) state_->done.wait(lock);
       state_->fire(*entry, lock);
