@@ -96,6 +96,8 @@ class CommitRule {
   std::size_t held_ = 0;
   bool committed_ = false;
 };
+template <class P>
+CommitRule(P&, std::size_t) -> CommitRule<P>;
 
 // The rule of a producer or a source.
 template <class F>

@@ -26,6 +26,8 @@ class StreamGuard {
  private:
   Stream& stream_;
 };
+template <class Stream>
+StreamGuard(Stream&) -> StreamGuard<Stream>;
 
 // Whether the attempt is a success, now that its producer's own result is known to be good: what is held back at the
 // end is given only then.
