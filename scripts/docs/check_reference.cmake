@@ -3,9 +3,10 @@
 #   cmake -DROOT=. -P scripts/docs/check_reference.cmake
 #
 # that each page has its name as its title, then what it is, with a header and a declaration, then the fixed sections in
-# their order, of which "Example" and "See also" are never left out; that an example is checked; that the last clause of
-# each sentence in a block of text ("planb: ...") stands in a header; that each name in the tables of
-# docs/reference/README.md is on the page that it links to; and that these tables have every public name of the headers.
+# their order, of which "Example" and "See also" are never left out; that an example is checked; that each sentence in a
+# block of text ("planb: ..."), here and in docs/, stands in a header, but for what the program fills in; that each name
+# in the tables of docs/reference/README.md is on the page that it links to; and that these tables have every public name
+# of the headers.
 cmake_minimum_required(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/markdown.cmake")
 get_filename_component(ROOT "${ROOT}" ABSOLUTE)
@@ -19,14 +20,56 @@ macro(complain where what)
   math(EXPR broken "${broken} + 1")
 endmacro()
 
-# What the headers say, with literals that go over several lines as one.
+# What the headers say, with literals that go over several lines as one, and without comments.
 set(said "")
 file(GLOB_RECURSE headers "${ROOT}/include/planb/*.hpp")
 foreach(header IN LISTS headers)
   file(READ "${header}" text)
+  string(REGEX REPLACE "//[^\n]*" "" text "${text}")
   string(REGEX REPLACE "\"\n *\"" "" text "${text}")
   string(APPEND said "${text}")
 endforeach()
+
+# Whether the headers have the words: as they stand, or but for one that is filled in.
+function(is_said words result)
+  set(${result} ON PARENT_SCOPE)
+  string(FIND "${said}" "${words}" at)
+  if(NOT at EQUAL -1)
+    return()
+  endif()
+  set(left "")
+  while(NOT at EQUAL -1 OR left STREQUAL "")
+    if(NOT words MATCHES "^([^ ]+)( .*)$")
+      break()
+    endif()
+    set(word "${CMAKE_MATCH_1}")
+    set(right "${CMAKE_MATCH_2}")
+    string(FIND "${said}" "${right}" at)
+    if(NOT at EQUAL -1)
+      return()
+    endif()
+    string(APPEND left "${word} ")
+    string(FIND "${said}" "${left}" at)
+    string(STRIP "${right}" words)
+  endwhile()
+  set(${result} OFF PARENT_SCOPE)
+endfunction()
+
+# A line of a block of text: each part of a sentence, without the numbers, names and calls that are filled in.
+macro(check_sentence line)
+  if("${line}" MATCHES "^planb: (.*)$")
+    string(REGEX REPLACE "^[a-z_]+\\(\\)|\"[^\"]*\"|-?[0-9][0-9.]*|[:;] " "\n" parts "${CMAKE_MATCH_1}")
+    while(NOT parts STREQUAL "")
+      take_line(parts part)
+      string(STRIP "${part}" part)
+      is_said("${part}" is_there)
+      if(NOT is_there)
+        complain("${page}:${number}" "no header says: ${part}")
+      endif()
+    endwhile()
+    math(EXPR sentences "${sentences} + 1")
+  endif()
+endmacro()
 
 # --- the pages -------------------------------------------------------------------------------------------------------
 file(GLOB pages "${ROOT}/docs/reference/*.md")
@@ -48,12 +91,8 @@ foreach(page IN LISTS pages)
     elseif(mode STREQUAL "block")
       if(line STREQUAL "```")
         set(mode prose)
-      elseif(line MATCHES "^planb: " AND line MATCHES "^.*[:;] (.*)$")
-        string(FIND "${said}" "${CMAKE_MATCH_1}" at)
-        if(at EQUAL -1)
-          complain("${page}:${number}" "no header says: ${CMAKE_MATCH_1}")
-        endif()
-        math(EXPR sentences "${sentences} + 1")
+      else()
+        check_sentence("${line}")
       endif()
     elseif(line MATCHES "^```(.*)$")
       set(mode block)
@@ -101,6 +140,18 @@ foreach(page IN LISTS pages)
   if(NOT linked_${name})
     complain("${page}" "See also leads nowhere")
   endif()
+endforeach()
+
+# --- the other pages, for the sentences alone ----------------------------------------------------------------------------
+file(GLOB others "${ROOT}/README.md" "${ROOT}/docs/*.md")
+foreach(page IN LISTS others)
+  file(READ "${page}" text)
+  set(number 0)
+  while(NOT text STREQUAL "")
+    take_line(text line)
+    math(EXPR number "${number} + 1")
+    check_sentence("${line}")
+  endwhile()
 endforeach()
 
 # --- the index: lines of tables that begin with [`name`](page.md) ------------------------------------------------------
