@@ -544,6 +544,7 @@ TEST_CASE("an error's text cannot forge lines or hide what follows", "[failure]"
       try_run_with_plan(plan, [&](Client&) -> int { throw planb::ProviderError(503, nasty); }, {.on_event = log});
   const std::string what = result.error().what();
   CHECK(what == "plan exhausted: al pha: 503 down  AttemptSuccess #1 [2J  ");
+  REQUIRE(log.lines().size() == 2);
   for (const std::string& line : log.lines()) {
     CHECK(std::none_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20U; }));
   }

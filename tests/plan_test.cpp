@@ -318,7 +318,8 @@ TEST_CASE("an empty function is refused where it is given, not where it would be
   CHECK_THROWS_AS((Steps{{.provide = 1, .classify = no_classifier}}), std::invalid_argument);
   CHECK_THROWS_AS((Steps{{.provide = no_factory}}), std::invalid_argument);
   CHECK_THROWS_AS((Steps{{.provide = no_function}}), std::invalid_argument);
-  CHECK_NOTHROW((Steps{{.provide = std::function<int()>([] { return 1; })}}));
+  const planb::ExecutionPlan<int> full{{.provide = std::function<int()>([] { return 7; })}};
+  CHECK(planb::run_with_plan(full, [](int n) { return n; }) == 7);
 }
 
 TEST_CASE("an empty function as a handler is none", "[plan]") {

@@ -211,7 +211,9 @@ TEST_CASE("delays gives its list and ends") {
 TEST_CASE("decorrelated_jitter draws between its base and three times the previous delay") {
   for (std::uint64_t seed = 0; seed != 50; ++seed) {
     Duration previous = 100ms;
-    for (const Duration delay : delays_of(planb::decorrelated_jitter(100ms, 1h), 20, 0ns, seed)) {
+    const Delays delays = delays_of(planb::decorrelated_jitter(100ms, 1h), 20, 0ns, seed);
+    REQUIRE(delays.size() == 20);
+    for (const Duration delay : delays) {
       CHECK(delay >= 100ms);
       CHECK(delay <= 3 * previous);
       previous = delay;
@@ -297,7 +299,9 @@ TEST_CASE("jitter draws from its range") {
 TEST_CASE("jitter follows the delay that it spreads") {
   for (std::uint64_t seed = 0; seed != 50; ++seed) {
     Duration nominal = 100ms;
-    for (const Duration delay : delays_of(planb::jittered(doubling()), 12, 0ns, seed)) {
+    const Delays delays = delays_of(planb::jittered(doubling()), 12, 0ns, seed);
+    REQUIRE(delays.size() == 12);
+    for (const Duration delay : delays) {
       CHECK(delay >= nominal - nominal / 5);
       CHECK(delay <= nominal + nominal / 5);
       nominal *= 2;

@@ -393,6 +393,7 @@ TEST_CASE("an attempt's token fires at the attempt's deadline", "[stop][field-15
   };
   CHECK(run_with_plan(ExecutionPlan<Client>{first, s.step(2)}, hang, s.options()) == 2);
   CHECK(fired == std::vector<planb::Duration>{1s, 2100ms});
+  REQUIRE(s.log.of<AttemptFailure>().size() == 2);
   for (const AttemptFailure& failure : s.log.of<AttemptFailure>()) CHECK(failure.cause.kind() == CauseKind::timeout);
 }
 

@@ -44,6 +44,11 @@ class Signal {
     std::unique_lock lock(mutex_);
     while (!raised_) changed_.wait(lock);
   }
+  // False: not in this time.
+  [[nodiscard]] bool wait_for(Duration time) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time, [this] { return raised_; });
+  }
 
  private:
   std::mutex mutex_;
@@ -179,10 +184,17 @@ TEST_CASE("a timer calls once, not before it is due, on another thread", "[realt
 }
 
 TEST_CASE("a timer whose time has passed calls at once", "[realtime]") {
-  Signal called;
-  const Timer timer = SteadyClock::instance().call_at(in(-1h), [&] { called.raise(); });
-  called.wait();
-  SUCCEED("it was called");
+  for (const TimePoint past : {in(-1h), in(0ms), TimePoint::min()}) {
+    Signal called;
+    TimePoint when;
+    const TimePoint asked = in(0ms);
+    const Timer timer = SteadyClock::instance().call_at(past, [&] {
+      when = in(0ms);
+      called.raise();
+    });
+    REQUIRE(called.wait_for(5s));
+    CHECK(when >= asked);
+  }
 }
 
 TEST_CASE("a timer of a clock with an epoch of its own is set and moved by that clock", "[realtime]") {

@@ -80,10 +80,11 @@ void runs() {
   planb::testing::AttemptLog log;
   const planb::RunOptions options{.on_event = log, .clock = &clock};
   expect(planb::run_with_plan(models(), ask, options).has_value());
-  const Answer down = planb::run_with_plan(models(), [](Model&) -> Answer { return Fault(503, "down"); }, options);
+  const Answer down = planb::run_with_plan(
+      models(), [](Model&) -> Answer { return Fault(503, "down"); }, options);
   expect(!down.has_value() && !down.error().message.empty());
-  const auto tried = planb::try_run_with_plan(models(), planb::accepting(ask, [](const std::string& s) { return s.empty(); }),
-                                              options);
+  const auto tried = planb::try_run_with_plan(
+      models(), planb::accepting(ask, [](const std::string& s) { return s.empty(); }), options);
   expect(!tried && !tried.error().report().to_string().empty());
   const auto number = planb::try_run_with_plan(models(), [](Model& model) { return model.id; });
   expect(number && *number == 1);
@@ -106,7 +107,8 @@ void streams() {
       },
       [&](const std::string& token) { screen += token; }, {.clock = &clock});
   expect(pushed.has_value() && screen == "ababab");
-  auto stream = planb::stream_with_plan(models(), [](Model& model) -> auto& { return model.tokens; });
+  auto stream = planb::stream_with_plan(
+      models(), [](Model & model) -> auto& { return model.tokens; });
   for (const std::string& token : stream) screen += token;
   expect(screen == "abababab" && stream.error() == nullptr);
 }
@@ -118,7 +120,8 @@ void other_drivers() {
     co_return;
   };
   const auto call = [](Model& model) -> planb::Task<Answer> { co_return ask(model); };
-  expect(planb::sync_wait(planb::co_run_with_plan<planb::Task<Answer>>(models(), call, nap, {.clock = &clock})).has_value());
+  expect(planb::sync_wait(planb::co_run_with_plan<planb::Task<Answer>>(models(), call, nap, {.clock = &clock}))
+             .has_value());
 
   planb::PlanRun<Model> run(models(), {.clock = &clock});
   for (planb::RunPhase phase = run.next(); phase != planb::RunPhase::over; phase = run.next()) {

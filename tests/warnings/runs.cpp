@@ -107,7 +107,10 @@ using Plan = planb::ExecutionPlan<Client>;
 Plan chain() {
   return {
       {.name = "openai",
-       .provide = [] { return Client{1, "openai.example"}; },
+       .provide =
+           [] {
+             return Client{1, "openai.example"};
+           },
        .attempts = 3,
        .schedule = planb::jittered(planb::capped(planb::exponential(100ms), 5s)),
        .retry_while = [](const LlmError& e) { return e.status == 429 || e.status >= 500; },
@@ -118,7 +121,10 @@ Plan chain() {
        .max_wait = 10s,
        .timeout = 30s},
       {.name = "anthropic",
-       .provide = [](const planb::Attempt& attempt) { return Client{attempt.attempt, "anthropic.example"}; },
+       .provide =
+           [](const planb::Attempt& attempt) {
+             return Client{attempt.attempt, "anthropic.example"};
+           },
        .schedule = planb::delays({10ms, 20ms}),
        .retry_while = [](const planb::Cause& cause) { return cause.status() == 503; },
        .enter_when = [](const planb::Cause& cause) { return cause.kind() != planb::CauseKind::rejected; },
@@ -146,7 +152,8 @@ void throwing_runs() {
   expect(clock.elapsed() > 0s);
   expect(!log.names().empty() && !log.lines().empty());
 
-  const Plan plain{{.name = "one", .provide = Client{1, "a"}}, {.name = "two", .provide = Client{2, "b"}, .attempts = 2}};
+  const Plan plain{{.name = "one", .provide = Client{1, "a"}},
+                   {.name = "two", .provide = Client{2, "b"}, .attempts = 2}};
   expect(planb::run_with_plan(plain, &Client::id) == 1);
   int seen = 0;
   planb::run_with_plan(plain, [&](Client& client) {
@@ -189,21 +196,26 @@ void returning_runs() {
   });
   expect(value.has_value());
   const auto fault = planb::run_with_plan(
-      plan, [](Client&) -> Outcome<std::string, LlmError> { return LlmError{401, {}, "no key", {}}; }, options);
+      plan,
+      [](Client&) -> Outcome<std::string, LlmError> {
+        return LlmError{401, {}, "no key", {}};
+      },
+      options);
   expect(!fault.has_value() && fault.error().status == 401);
-  const auto large = planb::run_with_plan(plan, [](Client&) -> Outcome<int, Large> { return Large{}; }, options);
+  const auto large = planb::run_with_plan(
+      plan, [](Client&) -> Outcome<int, Large> { return Large{}; }, options);
   expect(large.error().status == 503);
-  const auto code = planb::run_with_plan(plan, [](Client&) -> Outcome<int, std::error_code> {
-    return std::make_error_code(std::errc::timed_out);
-  }, options);
+  const auto code = planb::run_with_plan(
+      plan, [](Client&) -> Outcome<int, std::error_code> { return std::make_error_code(std::errc::timed_out); },
+      options);
   expect(!code.has_value());
-  const auto pointer = planb::run_with_plan(plan, [](Client&) -> Outcome<int, std::exception_ptr> {
-    return std::make_exception_ptr(std::runtime_error("caught"));
-  }, options);
+  const auto pointer = planb::run_with_plan(
+      plan,
+      [](Client&) -> Outcome<int, std::exception_ptr> { return std::make_exception_ptr(std::runtime_error("caught")); },
+      options);
   expect(!pointer.has_value());
-  const auto unique = planb::run_with_plan(plan, [](Client&) -> Outcome<std::unique_ptr<int>, std::string> {
-    return std::make_unique<int>(1);
-  });
+  const auto unique = planb::run_with_plan(
+      plan, [](Client&) -> Outcome<std::unique_ptr<int>, std::string> { return std::make_unique<int>(1); });
   expect(unique.has_value());
   expect(*planb::run_with_plan(plan, [](Client&) { return StatusOr(); }) == "answer");
 
@@ -218,14 +230,21 @@ void values() {
   const planb::RunOptions options{.clock = &clock};
   const planb::PlanResult<std::string> text = planb::try_run_with_plan(plan, [](Client& c) { return c.host; });
   expect(text && text.value() == *text && text->size() == text.value().size());
-  const planb::PlanResult<void> nothing = planb::try_run_with_plan(plan, [](Client&) {}, options);
+  const planb::PlanResult<void> nothing = planb::try_run_with_plan(
+      plan, [](Client&) {}, options);
   expect(nothing.has_value() && nothing.report().attempts == 1);
   int target = 0;
   planb::PlanResult<int&> reference = planb::try_run_with_plan(plan, [&](Client&) -> int& { return target; });
   expect(&reference.value() == &target);
-  auto moved = planb::try_run_with_plan(plan, [](Client&) { return std::make_unique<int>(3); }, options);
+  auto moved = planb::try_run_with_plan(
+      plan, [](Client&) { return std::make_unique<int>(3); }, options);
   expect(*std::move(moved).value() == 3);
-  const auto failed = planb::try_run_with_plan(plan, [](Client&) -> int { throw LlmError{503, {}, "down", {}}; }, options);
+  const auto failed = planb::try_run_with_plan(
+      plan,
+      [](Client&) -> int {
+        throw LlmError{503, {}, "down", {}};
+      },
+      options);
   try {
     static_cast<void>(failed.value());
   } catch (const planb::PlanExhausted& error) {
@@ -240,8 +259,9 @@ void values() {
   expect(refused.has_value());
   const auto by_verdict = planb::try_run_with_plan(
       plan,
-      planb::accepting([](Client& c) { return c.host; },
-                       [](const std::string&) { return std::optional<planb::Verdict>({.action = planb::Action::abort}); }),
+      planb::accepting(
+          [](Client& c) { return c.host; },
+          [](const std::string&) { return std::optional<planb::Verdict>({.action = planb::Action::abort}); }),
       options);
   expect(!by_verdict);
 }
@@ -303,9 +323,9 @@ void test_kit() {
       {.name = "alpha", .provide = alpha, .attempts = 2},
       {.name = "beta", .provide = beta, .attempts = 2},
   };
-  const auto answer = planb::try_run_with_plan(
-      plan, [](planb::testing::FakeProvider& provider) { return provider.complete("hello"); },
-      {.on_event = log, .clock = &clock});
+  const auto answer =
+      planb::try_run_with_plan(plan, [](planb::testing::FakeProvider& provider) { return provider.complete("hello"); },
+                               {.on_event = log, .clock = &clock});
   expect(answer && *answer == "hi" && log.of<planb::AttemptFailure>().size() == 3);
 }
 

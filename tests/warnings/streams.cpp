@@ -70,20 +70,22 @@ void pushed() {
   planb::testing::VirtualClock clock;
   std::string screen;
   planb::stream_with_plan(
-      models(), [](Model& model, auto& emit) { model.stream(emit); }, [&](const std::string& token) { screen += token; },
+      models(), [](Model& model, auto& emit) { model.stream(emit); },
+      [&](const std::string& token) { screen += token; },
       {.on_event = [&](const planb::Event& event) { expect(!to_string(event).empty()); }, .clock = &clock});
   expect(screen == "1212123");
   std::size_t count = 0;
-  const std::size_t length = planb::stream_with_plan(
-      models(),
-      planb::committing(
-          [](Model& model, auto& emit, const planb::Attempt& attempt) {
-            if (attempt.step_index == 0) throw planb::ProviderError(503, "down");
-            model.stream(emit);
-            return model.tokens.size();
-          },
-          [](const std::string& token) { return token == "3"; }, 8),
-      [&](const std::string&) { return ++count < 3; }, {.clock = &clock, .partial = planb::PartialStream::prevent_retry});
+  const std::size_t length = planb::stream_with_plan(models(),
+                                                     planb::committing(
+                                                         [](Model& model, auto& emit, const planb::Attempt& attempt) {
+                                                           if (attempt.step_index == 0)
+                                                             throw planb::ProviderError(503, "down");
+                                                           model.stream(emit);
+                                                           return model.tokens.size();
+                                                         },
+                                                         [](const std::string& token) { return token == "3"; }, 8),
+                                                     [&](const std::string&) { return ++count < 3; },
+                                                     {.clock = &clock, .partial = planb::PartialStream::prevent_retry});
   expect(length == 3 && count == 3);
 }
 
@@ -91,7 +93,7 @@ void pulled() {
   planb::testing::VirtualClock clock;
   std::string screen;
   for (const std::string& token :
-       planb::stream_with_plan(models(), [](Model& model) -> auto& { return model.tokens; }, {.clock = &clock})) {
+       planb::stream_with_plan(models(), [](Model & model) -> auto& { return model.tokens; }, {.clock = &clock})) {
     screen += token;
   }
   expect(screen == "12");
@@ -101,8 +103,9 @@ void pulled() {
   expect(screen == "12ab" && stream.error() == nullptr && stream.report().delivered == 2);
   std::size_t held = 0;
   for (const Token& token :
-       planb::stream_with_plan(plan, planb::committing([](std::vector<Token>& tokens) -> auto& { return tokens; },
-                                                       [](const Token& token) { return token.text == "b"; }, 4))) {
+       planb::stream_with_plan(plan, planb::committing(
+                                         [](std::vector<Token> & tokens) -> auto& { return tokens; },
+                                         [](const Token& token) { return token.text == "b"; }, 4))) {
     held += token.text.size();
   }
   expect(held == 2);
@@ -146,7 +149,8 @@ void by_hand() {
     if (!broken) answer = model->tokens.back();
     model.reset();
     if (broken) {
-      run.fail(planb::Cause::of(planb::ProviderError(503, "broke off")), planb::Verdict{.action = planb::Action::retry});
+      run.fail(planb::Cause::of(planb::ProviderError(503, "broke off")),
+               planb::Verdict{.action = planb::Action::retry});
     } else {
       run.succeed();
     }
