@@ -2,14 +2,6 @@
 // millisecond at most, or cancelled.
 #include "catch.hpp"
 
-#if !__has_include(<asio.hpp>)
-
-TEST_CASE("co_run_with_plan in Asio's coroutines", "[asio]") {
-  WARN("skipped: there is no asio.hpp (Debian and Ubuntu: apt-get install libasio-dev)");
-}
-
-#else
-
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
 #endif
@@ -391,5 +383,3 @@ struct planb::task_traits<asio::awaitable<T, OwnExecutor>> {};
 
 static_assert(HasCheckpoint<asio::awaitable<int>>);
 static_assert(!HasCheckpoint<asio::awaitable<int, OwnExecutor>>);
-
-#endif
