@@ -16,6 +16,7 @@ namespace drivers {
 struct Made {
   const char* driver;
   std::string thrown = {};  // the text of what left the driver
+  std::string nested = {};  // and of what that nests
   std::vector<std::string> events = {};
 };
 
@@ -40,6 +41,7 @@ Made observed(const char* driver, Run run) {
     made.thrown = std::string(to_string(error.end())) + ": " + nested_text(error);
   } catch (const std::exception& error) {
     made.thrown = error.what();
+    made.nested = nested_text(error);
   }
   made.events = log.lines();
   return made;

@@ -261,3 +261,27 @@ TEST_CASE("the value stays where an acceptance check throws: the cause has it, a
                                              [](const Immovable&) -> bool { throw std::runtime_error("check"); }));
   CHECK(not_kept.report().last_cause()->message() == "check");
 }
+
+TEST_CASE("original style: what a rule threw leaves as itself, and the attempt's own error is nested where it can be") {
+  struct Own : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+  const auto thrown_by = [](auto error) {
+    const RetryPolicy policy{.attempts = 2, .schedule = tap(delays({Duration()}), [error](const auto&) { throw error; })};
+    return drivers::observed("retry", [&](const RunOptions& options) {
+      retry(policy, [] { throw ProviderError(503, "busy"); }, options);
+    });
+  };
+  CHECK(thrown_by(std::runtime_error("tap")).thrown == "tap");
+  CHECK(thrown_by(std::runtime_error("tap")).nested == "busy");
+  CHECK(thrown_by(std::invalid_argument("tap")).nested == "busy");
+  CHECK(thrown_by(Own("own")).thrown == "own");
+  CHECK(thrown_by(Own("own")).nested == "nothing");
+  try {
+    const auto check = [](int) -> bool { throw std::logic_error("check"); };
+    run_with_plan(two_steps, accepting([](int& i) { return i; }, check), {.failure = FailureStyle::original});
+    FAIL_CHECK("no exception");
+  } catch (const std::logic_error& error) {
+    CHECK(drivers::nested_text(error) == "value rejected: 1");
+  }
+}

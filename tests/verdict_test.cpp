@@ -132,7 +132,7 @@ TEST_CASE("a verdict's class is told with the failure, and every class has a tex
       {.name = "gamma", .provide = fails(), .classify = always(Action::next_step)}};
   static_cast<void>(run.of(plan));
   Names classes;
-  for (const AttemptFailure& failure : run.failures()) classes.emplace_back(to_string(failure.verdict.failure_class));
+  for (const AttemptFailure& failure : run.failures()) classes.emplace_back(to_string(failure.verdict->failure_class));
   CHECK(classes == Names{"rate limited", "conflict", "unknown"});
 
   Names texts;

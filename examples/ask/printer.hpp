@@ -26,7 +26,7 @@ class Printer {
       broke_off_ = false;
     } else if (const auto* const failure = event.get_if<planb::AttemptFailure>(); failure != nullptr) {
       failed_ = one_line(failure->step_name, 80);
-      if (failure->verdict.alert) err_ << alert_line(*failure) << std::endl;
+      if (failure->verdict && failure->verdict->alert) err_ << alert_line(*failure) << std::endl;
     }
   }
 

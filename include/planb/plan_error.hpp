@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 namespace planb::inline PLANB_ABI {
@@ -87,6 +89,40 @@ template <class E>
     }
   }
   throw E(error);  // not a nested_exception: that would capture an unrelated exception of the caller's
+}
+
+#if PLANB_HAS_RTTI
+// What a rule threw, with the error that is being handled nested.
+template <class E>
+class PLANB_VISIBLE RuleError final : public E, public std::nested_exception {
+ public:
+  explicit RuleError(const E& error) : E(error) {}
+};
+
+// Returns where `thrown` is none of these, but of a type that nobody here can derive from.
+template <class... E>
+void throw_nesting_current(const std::exception& thrown) {
+  const auto is = [&]<class T>(const T*) {
+    if (typeid(thrown) == typeid(T)) throw RuleError<T>(static_cast<const T&>(thrown));
+  };
+  (is(static_cast<const E*>(nullptr)), ...);
+}
+#endif
+
+// Throws what a rule of the plan threw, as itself. The attempt's own error is not lost where it can be nested in that:
+// in the standard library's common exceptions.
+[[noreturn]] PLANB_COLD inline void throw_rule_error(const Cause& rule, [[maybe_unused]] const Cause* own) {
+#if PLANB_HAS_RTTI
+  const std::exception* const thrown = rule.get_if<std::exception>();
+  if (thrown != nullptr && own != nullptr && CauseAccess::tells(*own) && own->exception() != rule.exception()) {
+    try {
+      own->rethrow();
+    } catch (...) {
+      throw_nesting_current<std::runtime_error, std::logic_error, std::invalid_argument, std::out_of_range>(*thrown);
+    }
+  }
+#endif
+  rule.rethrow();
 }
 #endif
 

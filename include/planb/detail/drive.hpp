@@ -180,7 +180,7 @@ struct Returning {
     const bool own_error = end == RunEnd::defect || ((end == RunEnd::exhausted || end == RunEnd::aborted) &&
                                                      run.options().failure.value_or(Default) == FailureStyle::original);
 #if PLANB_HAS_EXCEPTIONS
-    if (own_error && run.rule_error() != nullptr) run.rule_error()->rethrow();
+    if (own_error && run.rule_error() != nullptr) detail::throw_rule_error(*run.rule_error(), run.last_cause());
 #endif
     if constexpr (ResultType<R>) {
       using E = ResultError<R>;

@@ -428,7 +428,7 @@ struct TypeFacts {
     bool yes = false;
   };
 
-  Slot slots[4];
+  Slot known[4];
 
   [[nodiscard]] static std::size_t hash_of([[maybe_unused]] TypeId type) noexcept {
 #if PLANB_HAS_RTTI
@@ -439,7 +439,7 @@ struct TypeFacts {
   }
 
   [[nodiscard]] const Slot* find(TypeId type) const noexcept {
-    for (const Slot& slot : slots) {
+    for (const Slot& slot : known) {
       if (slot.state.load(std::memory_order_acquire) != 2) continue;
       if (slot.type == type && slot.hash == hash_of(type)) return &slot;
     }
@@ -447,7 +447,7 @@ struct TypeFacts {
   }
 
   void keep(TypeId type, bool yes, std::ptrdiff_t offset = 0) noexcept {
-    for (Slot& slot : slots) {
+    for (Slot& slot : known) {
       unsigned char empty = 0;
       if (!slot.state.compare_exchange_strong(empty, 1, std::memory_order_relaxed)) continue;
       slot.type = type;
