@@ -425,7 +425,7 @@ struct FakeRoute {
   Lines alerts() const {
     Lines lines;
     for (const planb::AttemptFailure& failure : log.of<planb::AttemptFailure>()) {
-      if (failure.verdict.alert) lines.push_back(ask::alert_line(failure));
+      if (failure.verdict && failure.verdict->alert) lines.push_back(ask::alert_line(failure));
     }
     return lines;
   }
