@@ -4,7 +4,7 @@
 #include "hand_written.hpp"
 #include "rows.hpp"
 
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -1,4 +1,4 @@
-#include <planb/accepting.hpp>
+#include <planb/error/accepting.hpp>
 
 #include "catch.hpp"
 #include "results.hpp"

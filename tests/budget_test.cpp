@@ -3,7 +3,7 @@
 
 #include "catch.hpp"
 
-#include <planb/plan_run.hpp>
+#include <planb/engine/plan_run.hpp>
 #include <planb/testing.hpp>
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // Cause: what is kept of a failed attempt, and what can be asked of it later.
 #include "catch.hpp"
 
-#include <planb/cause.hpp>
+#include <planb/error/cause.hpp>
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 

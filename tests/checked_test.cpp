@@ -1,7 +1,7 @@
 // Checked: a value, or why there is none.
 #include "catch.hpp"
 
-#include <planb/checked.hpp>
+#include <planb/error/checked.hpp>
 
 #include <memory>
 #include <stdexcept>

@@ -1,9 +1,9 @@
-#include <planb/circuit_breaker.hpp>
+#include <planb/gate/circuit_breaker.hpp>
 
 #include "catch.hpp"
 
-#include <planb/cause.hpp>
-#include <planb/error_traits.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/error_traits.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,8 +1,8 @@
-#include <planb/classify.hpp>
+#include <planb/error/http_classifier.hpp>
 
-#include <planb/accepting.hpp>
-#include <planb/plan.hpp>
-#include <planb/plan_error.hpp>
+#include <planb/error/accepting.hpp>
+#include <planb/plan/plan.hpp>
+#include <planb/report/plan_error.hpp>
 #include <planb/run.hpp>
 #include <planb/testing.hpp>
 

@@ -1,9 +1,9 @@
 // error_traits: what can be read from an error, and from which members.
 #include "catch.hpp"
 
-#include <planb/accepting.hpp>
-#include <planb/cause.hpp>
-#include <planb/error_traits.hpp>
+#include <planb/error/accepting.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/error_traits.hpp>
 #include <planb/run.hpp>
 
 #include <array>

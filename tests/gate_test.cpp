@@ -1,9 +1,9 @@
-#include <planb/gate.hpp>
+#include <planb/gate/gate.hpp>
 
 #include "catch.hpp"
 
-#include <planb/circuit_breaker.hpp>
-#include <planb/plan_run.hpp>
+#include <planb/gate/circuit_breaker.hpp>
+#include <planb/engine/plan_run.hpp>
 #include <planb/run.hpp>
 #include <planb/testing.hpp>
 

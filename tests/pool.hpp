@@ -1,7 +1,7 @@
 // Threads that resume coroutines.
 #pragma once
 
-#include <planb/metadata.hpp>
+#include <planb/plan/metadata.hpp>
 
 #include <atomic>
 #include <condition_variable>

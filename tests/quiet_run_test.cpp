@@ -2,11 +2,11 @@
 // and with a handler, which takes an engine from the first attempt on.
 #include "catch.hpp"
 
-#include <planb/accepting.hpp>
-#include <planb/classify.hpp>
-#include <planb/gate.hpp>
-#include <planb/metadata.hpp>
-#include <planb/plan.hpp>
+#include <planb/error/accepting.hpp>
+#include <planb/error/http_classifier.hpp>
+#include <planb/gate/gate.hpp>
+#include <planb/plan/metadata.hpp>
+#include <planb/plan/plan.hpp>
 #include <planb/run.hpp>
 
 #include "results.hpp"

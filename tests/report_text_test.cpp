@@ -1,10 +1,10 @@
 // RunReport::to_string(), which is PlanError::what() too: one entry for each step, and the ends told apart.
-#include <planb/report.hpp>
+#include <planb/report/report.hpp>
 
 #include "catch.hpp"
 
-#include <planb/circuit_breaker.hpp>
-#include <planb/plan_error.hpp>
+#include <planb/gate/circuit_breaker.hpp>
+#include <planb/report/plan_error.hpp>
 #include <planb/run.hpp>
 #include <planb/testing.hpp>
 

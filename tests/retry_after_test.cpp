@@ -1,4 +1,4 @@
-#include <planb/retry_after.hpp>
+#include <planb/error/retry_after.hpp>
 
 #include "catch.hpp"
 

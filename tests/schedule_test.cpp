@@ -1,4 +1,4 @@
-#include <planb/schedule.hpp>
+#include <planb/schedule/schedules.hpp>
 
 #include "catch.hpp"
 

@@ -1,4 +1,4 @@
-#include <planb/schedule_text.hpp>
+#include <planb/schedule/text.hpp>
 
 #include "catch.hpp"
 

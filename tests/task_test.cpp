@@ -1,5 +1,5 @@
 // Task: the coroutine type for programs that have none.
-#include <planb/task.hpp>
+#include <planb/drive/task.hpp>
 
 #include <atomic>
 #include <coroutine>

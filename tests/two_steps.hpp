@@ -1,7 +1,7 @@
 // The plan of many tests: steps whose contexts are told apart by a number, one attempt each.
 #pragma once
 
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 namespace two {
 

@@ -2,7 +2,7 @@
 // terminal event is told, everything on the stack is destroyed, and the thread ends.
 #include <planb/planb.hpp>
 #include <planb/stream.hpp>
-#include <planb/task.hpp>
+#include <planb/drive/task.hpp>
 #include <planb/testing.hpp>
 
 #include <condition_variable>

@@ -1,7 +1,7 @@
 // What a test's world, a struct that plays the caller's part in a run, keeps an eye on.
 #pragma once
 
-#include <planb/clock.hpp>
+#include <planb/time/clock.hpp>
 #include <planb/testing/virtual_clock.hpp>
 
 #include <utility>

@@ -1,7 +1,7 @@
 // Providers on this machine, for the demonstration and for the tests: real sockets, made-up answers.
 #pragma once
 
-#include <planb/schedule.hpp>
+#include <planb/schedule/schedules.hpp>
 
 #include "provider.hpp"
 

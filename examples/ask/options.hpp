@@ -1,10 +1,10 @@
 // The command line.
 #pragma once
 
-#include <planb/classify.hpp>
-#include <planb/clock.hpp>
-#include <planb/schedule.hpp>
-#include <planb/stream_options.hpp>
+#include <planb/error/http_classifier.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/schedule/schedules.hpp>
+#include <planb/engine/stream_options.hpp>
 
 #include "provider.hpp"
 #include "text.hpp"

@@ -1,8 +1,8 @@
 // Printer: what one prompt puts on the screen.
 #pragma once
 
-#include <planb/event.hpp>
-#include <planb/plan_error.hpp>
+#include <planb/report/event.hpp>
+#include <planb/report/plan_error.hpp>
 
 #include "route.hpp"
 #include "text.hpp"

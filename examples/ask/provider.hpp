@@ -1,8 +1,8 @@
 // A provider: where its chat completions are, and what it is sent.
 #pragma once
 
-#include <planb/clock.hpp>
-#include <planb/schedule.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/schedule/schedules.hpp>
 
 #include "text.hpp"
 

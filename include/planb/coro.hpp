@@ -1,14 +1,14 @@
 // co_run_with_plan: a run in a coroutine, for any task type and any event loop.
 #pragma once
 
-#include <planb/detail/call_with.hpp>
+#include <planb/drive/detail/call_with.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/detail/coro_await.hpp>
-#include <planb/detail/coro_drive.hpp>
-#include <planb/plan.hpp>
+#include <planb/drive/detail/coro_await.hpp>
+#include <planb/drive/detail/coro_drive.hpp>
+#include <planb/plan/plan.hpp>
 #include <planb/run.hpp>
-#include <planb/run_options.hpp>
-#include <planb/task.hpp>
+#include <planb/engine/run_options.hpp>
+#include <planb/drive/task.hpp>
 
 #include <concepts>
 #include <coroutine>

@@ -1,18 +1,18 @@
 // run_with_plan and try_run_with_plan: drive a callable through a plan. retry: through one resource.
 #pragma once
 
-#include <planb/accepting.hpp>
-#include <planb/attempt.hpp>
-#include <planb/detail/call_with.hpp>
+#include <planb/error/accepting.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/drive/detail/call_with.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/detail/drive.hpp>
-#include <planb/detail/engine.hpp>
-#include <planb/detail/view.hpp>
-#include <planb/duration.hpp>
-#include <planb/plan.hpp>
-#include <planb/plan_error.hpp>
-#include <planb/plan_result.hpp>
-#include <planb/run_options.hpp>
+#include <planb/drive/detail/drive.hpp>
+#include <planb/engine/detail/engine.hpp>
+#include <planb/plan/detail/view.hpp>
+#include <planb/time/optional_duration.hpp>
+#include <planb/plan/plan.hpp>
+#include <planb/report/plan_error.hpp>
+#include <planb/report/plan_result.hpp>
+#include <planb/engine/run_options.hpp>
 
 #include <concepts>
 #include <cstddef>

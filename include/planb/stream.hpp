@@ -1,19 +1,19 @@
 // stream_with_plan: drive a source of elements through a plan, pulled by the consumer or pushed to it.
 #pragma once
 
-#include <planb/attempt.hpp>
-#include <planb/committing.hpp>
-#include <planb/detail/call_with.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/drive/committing.hpp>
+#include <planb/drive/detail/call_with.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/detail/drive.hpp>
-#include <planb/detail/drive_push.hpp>
-#include <planb/detail/engine.hpp>
-#include <planb/detail/view.hpp>
-#include <planb/emit.hpp>
-#include <planb/plan.hpp>
-#include <planb/plan_stream.hpp>
+#include <planb/drive/detail/drive.hpp>
+#include <planb/drive/detail/drive_push.hpp>
+#include <planb/engine/detail/engine.hpp>
+#include <planb/plan/detail/view.hpp>
+#include <planb/drive/emit.hpp>
+#include <planb/plan/plan.hpp>
+#include <planb/drive/plan_stream.hpp>
 #include <planb/run.hpp>
-#include <planb/stream_options.hpp>
+#include <planb/engine/stream_options.hpp>
 
 #include <concepts>
 #include <type_traits>

@@ -15,7 +15,7 @@
 #endif
 #include <asio.hpp>
 
-#include <planb/circuit_breaker.hpp>
+#include <planb/gate/circuit_breaker.hpp>
 #include <planb/coro.hpp>
 #include <planb/testing.hpp>
 

@@ -1,5 +1,5 @@
 // expect-first: planb: what call_at() is to call must be copyable
-#include <planb/clock.hpp>
+#include <planb/time/clock.hpp>
 
 #include <memory>
 

@@ -1,5 +1,5 @@
 // expect-first: planb: call_at() calls `fn()` through const
-#include <planb/clock.hpp>
+#include <planb/time/clock.hpp>
 
 inline planb::Timer timer(planb::Clock& clock) {
 #ifdef TWIN

@@ -1,5 +1,5 @@
 // expect-first: planb: an error must be movable to be kept in a Cause
-#include <planb/cause.hpp>
+#include <planb/error/cause.hpp>
 
 struct Error {
   Error() = default;

@@ -1,5 +1,5 @@
 // expect-first: answers with bool (a classifier with planb::Verdict)
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 #ifdef TWIN
 const planb::Classifier classify = [](const planb::Cause&) { return planb::Verdict{planb::Action::abort}; };

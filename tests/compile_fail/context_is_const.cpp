@@ -1,5 +1,5 @@
 // expect-first: planb: a context is an object type or an lvalue reference, without const or volatile at the top
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 #include <string>
 

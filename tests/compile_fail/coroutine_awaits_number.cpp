@@ -1,5 +1,5 @@
 // expect: planb: a Task can await what has await_ready(), await_suspend() and await_resume(), or an operator co_await
-#include <planb/task.hpp>
+#include <planb/drive/task.hpp>
 
 planb::Task<int> task() {
 #ifdef TWIN

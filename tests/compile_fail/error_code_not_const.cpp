@@ -1,5 +1,5 @@
 // expect-first: planb: an error's `code` does not fit
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 struct LazyError {
   int status = 429;

@@ -1,5 +1,5 @@
 // expect-first: planb: an error's `message` does not fit
-#include <planb/cause.hpp>
+#include <planb/error/cause.hpp>
 
 struct MuteError {
 #ifdef TWIN

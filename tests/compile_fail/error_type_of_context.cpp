@@ -1,5 +1,5 @@
 // expect-first: planb: an error's `retry_after` does not fit
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 struct ClientError {
 #ifdef TWIN

@@ -1,6 +1,6 @@
 // expect: conver
 // expect: AttemptStart
-#include <planb/event.hpp>
+#include <planb/report/event.hpp>
 
 #ifdef TWIN
 const planb::Event event{planb::AttemptStart{}};

@@ -1,5 +1,5 @@
 // expect-first: planb: name the error type without const or reference
-#include <planb/cause.hpp>
+#include <planb/error/cause.hpp>
 
 #ifdef TWIN
 bool is_int(const planb::Cause& cause) { return cause.get_if<int>() != nullptr; }

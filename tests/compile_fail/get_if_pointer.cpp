@@ -1,5 +1,5 @@
 // expect-first: planb: an error of pointer type cannot be looked up in a Cause
-#include <planb/cause.hpp>
+#include <planb/error/cause.hpp>
 
 struct LlmError {};
 

@@ -1,5 +1,5 @@
 // expect-first: planb: a Cause keeps a text as a std::string: ask for that
-#include <planb/cause.hpp>
+#include <planb/error/cause.hpp>
 
 inline bool is_text(const planb::Cause& cause) {
 #ifdef TWIN

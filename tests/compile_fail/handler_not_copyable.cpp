@@ -1,5 +1,5 @@
 // expect-first: planb: an event handler must be copyable; hand over std::ref(handler) for one that is not
-#include <planb/run_options.hpp>
+#include <planb/engine/run_options.hpp>
 
 #include <functional>
 #include <memory>

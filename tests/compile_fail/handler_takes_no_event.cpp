@@ -1,5 +1,5 @@
 // expect-first: planb: an event handler must take one of AttemptStart, AttemptSuccess, AttemptFailure, StepSkipped or Event
-#include <planb/run_options.hpp>
+#include <planb/engine/run_options.hpp>
 
 #include <string>
 

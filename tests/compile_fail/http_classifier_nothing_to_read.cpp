@@ -1,5 +1,5 @@
 // expect-first: planb: http_classifier<E...>: an error type here needs something to read
-#include <planb/classify.hpp>
+#include <planb/error/http_classifier.hpp>
 
 struct CurlError {
   int result = 0;

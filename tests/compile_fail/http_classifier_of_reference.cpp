@@ -1,5 +1,5 @@
 // expect-first: planb: http_classifier<E...> names error types without const or reference
-#include <planb/classify.hpp>
+#include <planb/error/http_classifier.hpp>
 
 struct LlmError {
   int status = 0;

@@ -1,5 +1,5 @@
 // expect-first: planb: merge() joins plans of the same Ctx and Env
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // expect-first: planb: a plan's predicates must be copyable
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 #include <memory>
 

@@ -1,5 +1,5 @@
 // expect-first: planb: a predicate cannot take an error of pointer type
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 struct LlmError {
   bool retryable = true;

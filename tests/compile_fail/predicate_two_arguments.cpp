@@ -1,5 +1,5 @@
 // expect-first: planb: a predicate takes `const planb::Cause&` or one concrete error type by const reference
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 struct LlmError {
   bool retryable = true;

@@ -1,5 +1,5 @@
 // expect-first: planb: a context that is a reference must refer to something that outlives the attempt
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 struct Llm {};
 Llm llm;

@@ -1,5 +1,5 @@
 // expect-first: planb: a step's `provide` must be copyable
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 #include <memory>
 

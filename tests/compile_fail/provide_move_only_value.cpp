@@ -1,5 +1,5 @@
 // expect-first: planb: a ready value as `provide` is copied for each attempt; give a factory for a context that cannot be copied
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 #include <memory>
 

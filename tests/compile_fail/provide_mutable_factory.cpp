@@ -1,5 +1,5 @@
 // expect-first: called through const, so not `mutable`
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 #ifdef TWIN
 const planb::ExecutionPlan<int> plan{{.provide = [n = 0] { return n; }}};

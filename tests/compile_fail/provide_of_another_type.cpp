@@ -1,5 +1,5 @@
 // expect-first: planb: `provide` must be a Ctx, or a factory
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 struct Llm {};
 struct Database {};

@@ -1,5 +1,5 @@
 // expect-first: planb: a context that is a view (std::string_view, std::span) would refer to a temporary of its factory
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 #include <span>
 #include <vector>

@@ -1,5 +1,5 @@
 // expect-first: planb: parse_retry_after(status, headers, now) reads a range of names with values
-#include <planb/retry_after.hpp>
+#include <planb/error/retry_after.hpp>
 
 #include <string>
 #include <utility>

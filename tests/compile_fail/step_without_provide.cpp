@@ -1,5 +1,5 @@
 // expect-first: planb: a step has no `provide`
-#include <planb/plan.hpp>
+#include <planb/plan/plan.hpp>
 
 struct Llm {};
 

@@ -1,5 +1,5 @@
 // expect-first: planb: a Task's value that is aligned beyond what operator new gives
-#include <planb/task.hpp>
+#include <planb/drive/task.hpp>
 
 #ifdef TWIN
 struct Lanes {

@@ -20,7 +20,7 @@
 //
 // Times are virtual, T in microseconds. An endless schedule without attempts means planb::unlimited.
 #include <planb/planb.hpp>
-#include <planb/schedule_text.hpp>
+#include <planb/schedule/text.hpp>
 #include <planb/testing.hpp>
 
 #include <algorithm>

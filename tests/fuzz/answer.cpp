@@ -1,7 +1,7 @@
 // What a provider's answer says: wait hints in every form, and errors as http_classifier reads them.
-#include <planb/cause.hpp>
-#include <planb/classify.hpp>
-#include <planb/retry_after.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/http_classifier.hpp>
+#include <planb/error/retry_after.hpp>
 
 #include <algorithm>
 #include <chrono>

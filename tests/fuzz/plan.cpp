@@ -1,6 +1,6 @@
 // The engine through its drivers: a plan run by hand, by try_run_with_plan and by run_with_plan, or as a stream by
 // hand, pushed and pulled, goes through the same events, and in each run holds what must hold in every run.
-#include <planb/circuit_breaker.hpp>
+#include <planb/gate/circuit_breaker.hpp>
 #include <planb/planb.hpp>
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Schedules, durations and numbers as text: whatever the text, a value that prints as what reads as that value, or an
 // error at a place within the text.
-#include <planb/cause.hpp>
+#include <planb/error/cause.hpp>
 #include <planb/detail/decimal.hpp>
-#include <planb/detail/duration_text.hpp>
-#include <planb/schedule.hpp>
-#include <planb/schedule_text.hpp>
+#include <planb/time/detail/duration_text.hpp>
+#include <planb/schedule/schedules.hpp>
+#include <planb/schedule/text.hpp>
 
 #include <algorithm>
 #include <cstddef>

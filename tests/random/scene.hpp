@@ -2,11 +2,11 @@
 // what it sees, and checks what holds in every run.
 #pragma once
 
-#include <planb/circuit_breaker.hpp>
-#include <planb/plan.hpp>
-#include <planb/run_options.hpp>
-#include <planb/schedule.hpp>
-#include <planb/stream_options.hpp>
+#include <planb/gate/circuit_breaker.hpp>
+#include <planb/plan/plan.hpp>
+#include <planb/engine/run_options.hpp>
+#include <planb/schedule/schedules.hpp>
+#include <planb/engine/stream_options.hpp>
 
 #include <cstddef>
 #include <cstdint>

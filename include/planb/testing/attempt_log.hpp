@@ -2,7 +2,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
-#include <planb/event.hpp>
+#include <planb/report/event.hpp>
 
 #include <concepts>
 #include <cstddef>

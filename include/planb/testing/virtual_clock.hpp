@@ -1,11 +1,11 @@
 // VirtualClock: time that passes only when somebody waits for it.
 #pragma once
 
-#include <planb/clock.hpp>
+#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/detail/time.hpp>
-#include <planb/detail/timer_heap.hpp>
-#include <planb/duration.hpp>
+#include <planb/time/duration.hpp>
+#include <planb/time/detail/timer_heap.hpp>
+#include <planb/time/optional_duration.hpp>
 
 #include <algorithm>
 #include <condition_variable>

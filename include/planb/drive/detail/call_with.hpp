@@ -1,0 +1,64 @@
+// How a user's callable is called: with its attempt, if it takes that.
+#pragma once
+
+#include <planb/error/accepting.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/invoke.hpp>
+#include <planb/plan/detail/view.hpp>
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI::detail {
+
+// Calls fn(args..., attempt) where it takes that, else fn(args...); members of a context as well. Always an lvalue.
+template <class F, class... Args>
+concept CallableWith = std::is_invocable_v<F&, Args..., const Attempt&> || std::is_invocable_v<F&, Args...>;
+
+// Not by way of invoke_lvalue(): GCC copies what is returned once more for each function that hands it on.
+template <class F, class... Args>
+decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
+  constexpr bool takes_attempt = std::is_invocable_v<F&, Args..., const Attempt&>;
+  if constexpr (std::is_member_pointer_v<std::remove_const_t<F>>) {
+    if constexpr (takes_attempt) {
+      return detail::invoke_member(fn, std::forward<Args>(args)..., attempt);
+    } else {
+      return detail::invoke_member(fn, std::forward<Args>(args)...);
+    }
+  } else if constexpr (takes_attempt) {
+    return fn(std::forward<Args>(args)..., attempt);
+  } else {
+    return fn(std::forward<Args>(args)...);
+  }
+}
+
+// A context that the plan makes for an attempt and ends with it; not one that refers to what is elsewhere.
+template <class Ctx>
+constexpr bool ends_with_attempt = !std::is_reference_v<Ctx> && !std::is_pointer_v<Ctx> && !requires(Ctx& ctx) {
+  { ctx.get() } -> std::same_as<typename Ctx::type&>;  // std::reference_wrapper
+};
+
+// What is left of an attempt whose callable gave a Raw: that, but a copy where a member function of the context gave a
+// reference into it. A lambda says itself what it refers to.
+template <class Ctx, class F, class Raw>
+struct left_of_context {
+  using type = Raw;
+};
+template <class Ctx, class F, class Raw>
+  requires(std::is_member_function_pointer_v<std::remove_const_t<F>> && ends_with_attempt<Ctx> && !std::is_void_v<Raw>)
+struct left_of_context<Ctx, F, Raw> {
+  using type = std::remove_cvref_t<Raw>;
+  static_assert(std::is_same_v<type, Raw> || std::is_constructible_v<type, Raw>,
+                "planb: this member function returns a reference into the plan's context, which ends with the attempt, "
+                "and what it refers to cannot be copied; hand over a lambda that returns what outlives the attempt");
+  static_assert(!std::is_pointer_v<type> && !is_view<type>,
+                "planb: this member function returns a pointer or a view into the plan's context, which ends with the "
+                "attempt; hand over a lambda that returns what outlives it, such as a std::string");
+};
+
+template <class F>
+using CallTarget = std::remove_reference_t<decltype(detail::call_target(std::declval<std::remove_reference_t<F>&>()))>;
+
+}  // namespace planb::inline PLANB_ABI::detail

@@ -1,0 +1,260 @@
+// The loop under co_run_with_plan: engine, attempt, outcome, with awaits in between. No policy.
+#pragma once
+
+#include <planb/plan/attempt.hpp>
+#include <planb/drive/detail/call_with.hpp>
+#include <planb/error/detail/catch.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/drive/detail/coro_await.hpp>
+#include <planb/drive/detail/drive.hpp>
+#include <planb/engine/detail/engine.hpp>
+#include <planb/time/duration.hpp>
+#include <planb/plan/metadata.hpp>
+#include <planb/plan/plan.hpp>
+#include <planb/plan/provide.hpp>
+#include <planb/engine/run_options.hpp>
+
+#include <coroutine>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI::detail {
+
+// The options in a coroutine's frame. Without any there is nothing to keep.
+struct OwnOptions {
+  static constexpr bool none = false;
+  RunOptions options;
+  [[nodiscard]] const RunOptions& get() const noexcept { return options; }
+};
+struct NoOptions {
+  static constexpr bool none = true;
+  [[nodiscard]] static const RunOptions& get() { return no_options(); }
+};
+
+// The engine of a run that may not need one. Not within the coroutine's frame: that would be too large for the quick
+// paths of most allocators.
+class EngineRoom {
+ public:
+  EngineRoom() noexcept = default;
+  EngineRoom(const EngineRoom&) = delete;
+  EngineRoom& operator=(const EngineRoom&) = delete;
+  ~EngineRoom() noexcept(false) { delete engine_; }  // whose end may tell a handler, and let an unwind out
+
+  template <class... Args>
+  void make(Args&&... args) {
+    engine_ = new Engine(std::forward<Args>(args)...);
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return engine_ != nullptr; }
+  [[nodiscard]] Engine& operator*() noexcept { return *engine_; }
+  [[nodiscard]] Engine* operator->() noexcept { return engine_; }
+
+ private:
+  Engine* engine_ = nullptr;
+};
+
+// What the run gives, from the end of its attempt to that of the coroutine.
+template <class R>
+class AnswerRoom {
+ public:
+  [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
+  template <class From>
+  void keep(From&& value) {
+    value_.emplace(std::forward<From>(value));
+  }
+  [[nodiscard]] R&& take() noexcept { return std::move(*value_); }
+
+ private:
+  std::optional<R> value_;
+};
+template <class R>
+class AnswerRoom<R&> {
+ public:
+  [[nodiscard]] explicit operator bool() const noexcept { return value_ != nullptr; }
+  void keep(R& value) noexcept { value_ = std::addressof(value); }
+  [[nodiscard]] R& take() const noexcept { return *value_; }
+
+ private:
+  R* value_ = nullptr;
+};
+template <>
+class AnswerRoom<void> {
+ public:
+  [[nodiscard]] explicit operator bool() const noexcept { return there_; }
+  void keep() noexcept { there_ = true; }
+
+ private:
+  bool there_ = false;
+};
+
+// A coroutine's frame is allocated with the usual alignment, and no more.
+template <class T>
+constexpr bool fits_frame = std::is_void_v<T> || std::is_reference_v<T>;
+template <class T>
+  requires std::is_object_v<T>
+constexpr bool fits_frame<T> = alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
+// An object in a frame: on the heap where the frame would misalign it.
+template <class T>
+class FrameObject {
+ public:
+  [[nodiscard]] T& operator*() noexcept { return object_; }
+
+ private:
+  T object_;
+};
+template <class T>
+  requires(!fits_frame<T>)
+class FrameObject<T> {
+ public:
+  [[nodiscard]] T& operator*() noexcept { return *object_; }
+
+ private:
+  std::unique_ptr<T> object_ = std::make_unique<T>();
+};
+
+// The metadata of an attempt over its awaits, where the task keeps it to itself.
+template <bool Restores>
+struct AwaitScope {
+  explicit AwaitScope(Metadata metadata) noexcept : scope(metadata) {}
+  CurrentMetadata::Scope scope;
+};
+template <>
+struct AwaitScope<false> {
+  explicit AwaitScope(Metadata) noexcept {}
+};
+
+template <class Sleep>
+concept SleepsStoppably = std::is_invocable_v<Sleep&, Duration, const StopToken&>;
+
+template <class Sleep>
+decltype(auto) call_sleep(Sleep& sleep, Duration time, const StopToken& stop) {
+  if constexpr (SleepsStoppably<Sleep>) {
+    return sleep(time, stop);
+  } else {
+    return sleep(time);
+  }
+}
+
+// One attempt up to what is awaited, with CurrentMetadata set.
+template <class Body>
+bool prepare_attempt(const Body& body, typename Body::Room& room, const Attempt& attempt, FailureRoom& failure,
+                     Metadata metadata) {
+  const CurrentMetadata::Scope scope(metadata);
+  return body.prepare(attempt.step_index, room, attempt, failure);
+}
+template <class Body>
+typename Body::Result call_attempt(const Body& body, typename Body::Room& room, const Attempt& attempt,
+                                   Metadata metadata) {
+  const CurrentMetadata::Scope scope(metadata);
+  return body.invoke(room, attempt);
+}
+
+// GCC 12 warns of a coroutine frame with a local type in it, such as a lambda, where the call is in another file than
+// the one that it compiles: in a header, or behind #line.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsubobject-linkage"
+#endif
+
+// `Kit` names the types:
+//   Promise    of the coroutine
+//   Result     of the run
+//   Kept       what is kept of it when the attempt is over
+//   Body       makes the attempts: prepare() builds the context, invoke() gives what is to be awaited
+//   restores   the task keeps CurrentMetadata over its awaits
+//   has_checkpoint, checkpoint()   what throws where the task was cancelled
+// Everything that is awaited has a name: temporaries in such expressions are where older compilers go wrong.
+template <class Task, class Kit, class Plan, class F, class Sleep, class Options>
+Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
+  using Promise = typename Kit::Promise;
+  using R = typename Kit::Result;
+  using Body = typename Kit::Body;
+  using Work = typename Body::Result;
+
+  const auto& storage = *plan;
+  const Body body{storage, fn};
+  EngineRoom run;  // with nobody to ask before the first attempt, it is made when that has failed
+  if (!Options::none || !storage.plain_first) run.make(storage.view, options.get());
+  for (;;) {
+    if (run) {
+      const RunPhase phase = run->next();
+      if (phase == RunPhase::over) break;
+      if (phase == RunPhase::wait) {
+        const Duration time = between(run->clock().now(), run->due());
+        if (time > Duration::zero()) {
+          using Nap = decltype(detail::call_sleep(sleep, time, options.get().stop));
+          Nap nap = detail::call_sleep(sleep, time, options.get().stop);
+          co_await detail::await_operand<Promise, Nap>(nap);
+        }
+        continue;
+      }
+    }
+    AnswerRoom<typename Kit::Kept> answer;
+    FailureKeeper failure;
+    [[maybe_unused]] const auto keep = [&](auto make) {
+      if (failure.has_answer()) {
+        detail::leave_after_success([&] {
+          if (run) run->succeed();
+        });
+      }
+      failure.keep_thrown(make);
+    };
+    PLANB_DETAIL_TRY {
+      const Attempt attempt = run ? run->attempt() : storage.first_attempt;
+      const Metadata metadata{attempt.attempt, attempt.step_index};
+      [[maybe_unused]] const AwaitScope<Kit::restores> scope(metadata);
+      FrameObject<typename Body::Room> place;
+      typename Body::Room& room = *place;
+      if (detail::prepare_attempt(body, room, attempt, failure.room(), metadata)) {
+        const RoomGuard guard(room);
+        Work work = detail::call_attempt(body, room, attempt, metadata);
+        if constexpr (std::is_void_v<R>) {
+          co_await detail::await_operand<Promise, Work>(work);
+          answer.keep();
+        } else {
+          R value = co_await detail::await_operand<Promise, Work>(work);
+          if (detail::check<R>(value, fn, failure)) {
+            failure.answered();
+            answer.keep(std::forward<R>(value));
+          }
+        }
+      } else {
+        failure.filled();
+      }
+    }
+    PLANB_DETAIL_CATCH(keep, if (run) run->abandon())
+    if (answer) {
+      if (run) run->succeed();
+      if constexpr (std::is_void_v<R>) {
+        co_return;
+      } else {
+        co_return answer.take();
+      }
+    }
+    if (!run) run.make(storage.view, options.get(), FirstAttemptMade{});
+    if constexpr (Kit::has_checkpoint) {
+      if (!failure.defect()) {
+        // Where it throws, the attempt is abandoned by the end of the engine.
+        using Checkpoint = decltype(Kit::checkpoint());
+        Checkpoint checkpoint = Kit::checkpoint();
+        co_await detail::await_operand<Promise, Checkpoint>(checkpoint);
+      }
+    }
+    run->fail(failure);
+  }
+  if constexpr (std::is_void_v<R>) {
+    Returning<R, FailureStyle::aggregate>::failure(*run);
+    co_return;  // not reached
+  } else {
+    co_return Returning<R, FailureStyle::aggregate>::failure(*run);
+  }
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+}  // namespace planb::inline PLANB_ABI::detail

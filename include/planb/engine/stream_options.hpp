@@ -1,0 +1,35 @@
+// StreamOptions: what one streamed run is told besides its plan.
+#pragma once
+
+#include <planb/time/clock.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/time/optional_duration.hpp>
+#include <planb/report/event.hpp>
+#include <planb/engine/run_options.hpp>
+
+#include <cstdint>
+#include <optional>
+
+namespace planb::inline PLANB_ABI {
+
+// What may follow a failure after the consumer has got elements.
+enum class PartialStream : unsigned char {
+  allow,             // everything: the next attempt starts afresh, and the consumer sees both
+  prevent_fallback,  // the same step still retries from its start, but no other step is tried (as Effect's
+                     // preventFallbackOnPartialStream)
+  prevent_retry,     // nothing
+};
+
+// The members of RunOptions, with the same meaning, and what may follow partial output.
+struct StreamOptions {
+  EventHandler on_event = {};
+  OptionalDuration budget = std::nullopt;  // a run that is out of it hands out no further element
+  StopToken stop = {};                     // the same
+  Clock* clock = nullptr;
+  StepEntry entry = StepEntry::immediate;
+  std::optional<FailureStyle> failure = std::nullopt;
+  std::optional<std::uint64_t> seed = std::nullopt;
+  PartialStream partial = PartialStream::allow;
+};
+
+}  // namespace planb::inline PLANB_ABI

@@ -1,0 +1,949 @@
+// Cause: why an attempt failed, whether its error was thrown or returned.
+#pragma once
+
+#include <planb/time/clock.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/error/detail/error_ops.hpp>
+#include <planb/error/error_traits.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI {
+
+enum class CauseKind : unsigned char {
+  error,        // the attempt's own error, thrown or returned
+  timeout,      // the attempt's time was up; its error, if it left one, is kept
+  interrupted,  // the caller asked to stop, or the attempt was abandoned
+  rejected,     // an acceptance check refused the value; the value is kept
+  defect,       // a bug in this program
+};
+
+// What is to be done about a cause.
+enum class Action : unsigned char {
+  retry,         // no objection: retry_while, attempts and the schedule decide
+  next_step,     // leave this step
+  next_guarded,  // leave this step for a later one whose enter_when accepts the cause; abort where none does
+  abort,         // end the run
+};
+
+// What a failure was, and so about whom: for metrics and rules. The table of http_classifier (docs/errors.md) says which
+// statuses and codes are which.
+enum class FailureClass : unsigned char {
+  connection,        // the way there: refused, reset, unreachable
+  timeout,           // no answer in time
+  rate_limited,      // too many requests
+  overloaded,        // busy or down for a while
+  server_error,      // a fault of the provider's
+  conflict,          // it met another request, or came too early
+  quota,             // the account is empty
+  auth,              // the key, or what it may do
+  not_found,         // the model, or the address
+  context_too_long,  // a larger window may take it
+  content_refused,   // a policy forbids the content
+  invalid_request,   // the request is wrong
+  rejected_value,    // an acceptance check turned the value down, and nothing says why
+  unknown,           // nothing that is read says what it was
+};
+
+[[nodiscard]] constexpr const char* to_string(FailureClass failure_class) noexcept {
+  switch (failure_class) {
+    case FailureClass::connection: return "connection";
+    case FailureClass::timeout: return "timeout";
+    case FailureClass::rate_limited: return "rate limited";
+    case FailureClass::overloaded: return "overloaded";
+    case FailureClass::server_error: return "server error";
+    case FailureClass::conflict: return "conflict";
+    case FailureClass::quota: return "quota";
+    case FailureClass::auth: return "auth";
+    case FailureClass::not_found: return "not found";
+    case FailureClass::context_too_long: return "context too long";
+    case FailureClass::content_refused: return "content refused";
+    case FailureClass::invalid_request: return "invalid request";
+    case FailureClass::rejected_value: return "rejected value";
+    case FailureClass::unknown: return "unknown";
+  }
+  return "unknown";
+}
+
+struct Verdict {
+  Action action = Action::retry;
+  bool alert = false;  // somebody should hear of it, whatever the run makes of it
+  FailureClass failure_class = FailureClass::unknown;
+
+  // Whether the same is to be done. What the failure was takes no part.
+  friend constexpr bool operator==(Verdict a, Verdict b) noexcept { return a.action == b.action && a.alert == b.alert; }
+};
+
+// "A bug in this program": never retried, never falls back; leaves every driver as it was thrown.
+class PLANB_VISIBLE Defect : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+// What Cause::rethrow() throws for an attempt that ran out of time without an error of its own.
+class PLANB_VISIBLE AttemptTimeout : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "timed out"; }
+};
+
+namespace detail {
+struct CauseAccess;
+}
+
+// Why an attempt failed. Owns its error, so it may be stored beyond the run; copying it copies a returned error and
+// shares a thrown one, or one that is larger than 64 bytes or cannot be copied. A returned error of up to 64 bytes is
+// held without allocation. A `const char*` or a std::string_view, thrown or returned, is kept as a std::string.
+class Cause {
+ public:
+  // An unknown error.
+  Cause() noexcept {}  // NOLINT(modernize-use-equals-default): so that a const one needs no initialiser
+
+  // The exception that is being handled. Call it inside a `catch`; elsewhere it gives an unknown error.
+  [[nodiscard]] static Cause current();
+
+  // A returned error, or an exception that another thread caught (std::exception_ptr). An lvalue that is the exception
+  // being handled, or a base of it, is taken as by current(), and not as a copy of that base.
+  template <class E>
+  [[nodiscard]] static Cause of(E&& error);
+
+  // The attempt's time was up.
+  [[nodiscard]] static Cause timed_out() noexcept {
+    Cause cause;
+    cause.kind_ = CauseKind::timeout;
+    return cause;
+  }
+
+  Cause(const Cause& other);
+  PLANB_INLINE Cause(Cause&& other) noexcept
+      : kind_(other.kind_), held_(other.held_), is_value_(other.is_value_), base_(other.base_), ops_(other.ops_) {
+    take(other);
+  }
+  Cause& operator=(const Cause& other) {
+    if (this != &other) *this = Cause(other);
+    return *this;
+  }
+  Cause& operator=(Cause&& other) noexcept {
+    if (this != &other) {
+      reset();
+      kind_ = other.kind_;
+      held_ = other.held_;
+      is_value_ = other.is_value_;
+      base_ = other.base_;
+      ops_ = other.ops_;
+      take(other);
+    }
+    return *this;
+  }
+  ~Cause() {
+    if (held_ != Held::nothing) destroy();
+  }
+
+  [[nodiscard]] CauseKind kind() const noexcept { return kind_; }
+
+  // The error as an E, or null: a handler `catch (const E&)` would take it, whether it was thrown or returned. (Without
+  // exceptions, a returned one matches by its exact type; with RTTI, if it is a std::exception, by its bases, too.) A
+  // refused value matches by its exact type. The pointer is good for as long as this Cause lives unchanged.
+  template <class E>
+  [[nodiscard]] const E* get_if() const {
+    static_assert(std::is_same_v<E, std::remove_cvref_t<E>>, "planb: name the error type without const or reference");
+    static_assert(!std::is_pointer_v<E>, "planb: an error of pointer type cannot be looked up in a Cause");
+    static_assert(!std::is_same_v<E, std::string_view>, "planb: a Cause keeps a text as a std::string: ask for that");
+    if (held_ == Held::inside && ops_->type == detail::type_id<E>()) return std::addressof(as<E>());
+    return find<E>();
+  }
+
+  // What the error says of itself, read through error_traits, or as the ProviderError that it also is. A thrown error
+  // can be read if it derives from ProviderError, or if its type is named in the plan (section "Errors" of the guide).
+  // Where it says nothing, what it wraps is asked, the outermost first: what a std::nested_exception nests, at most
+  // eight deep, and the last error of a run that failed as a PlanError. Status and code come from the same error. A
+  // reader that throws has said nothing.
+  [[nodiscard]] std::optional<int> status() const;
+  [[nodiscard]] std::string code() const;  // empty: none
+  [[nodiscard]] std::optional<Duration> retry_after() const;
+  [[nodiscard]] std::optional<bool> retryable() const;  // the error's own word, if it has one
+  // Of the outer error alone. "<no text>" where it cannot be had.
+  [[nodiscard]] std::string message() const;
+
+  // The error as an exception: the thrown one itself, or a copy of the returned one. Null without exceptions.
+  [[nodiscard]] std::exception_ptr exception() const;
+
+  // Throws the error: the thrown one itself, a returned one as itself, a refused value as RejectedValue, AttemptTimeout
+  // where there is none but the time was up. Ends the program in a build without exceptions.
+  [[noreturn]] void rethrow() const;
+
+ private:
+  friend struct detail::CauseAccess;
+
+  enum class Held : unsigned char { nothing, inside, thrown, shared };
+
+  static constexpr std::size_t room = 64;
+
+  template <class E>
+  static constexpr bool fits = sizeof(E) <= room && alignof(E) <= alignof(std::max_align_t) &&
+                               std::is_nothrow_move_constructible_v<E> && std::is_copy_constructible_v<E>;
+
+  template <class T>
+  [[nodiscard]] T& as() noexcept {
+    return *std::launder(reinterpret_cast<T*>(room_));
+  }
+  template <class T>
+  [[nodiscard]] const T& as() const noexcept {
+    return *std::launder(reinterpret_cast<const T*>(room_));
+  }
+
+  // The error as what ops_ knows, or null.
+  [[nodiscard]] const void* object() const noexcept {
+    switch (held_) {
+      case Held::inside: return room_;
+      case Held::shared: return as<detail::SharedErrorPtr>().get();
+      case Held::thrown: return as<detail::Thrown>().named;
+      case Held::nothing: break;
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] const ProviderError* provider_error() const {
+    if (held_ != Held::thrown || (PLANB_STABLE_EXCEPTIONS && as<detail::Thrown>().known == nullptr)) return nullptr;
+    if (as<detail::Thrown>().exact && !ops_->is_provider_error) return nullptr;
+    return get_if<ProviderError>();
+  }
+
+  // What the error says, and not what it wraps.
+  [[nodiscard]] std::optional<int> own_status() const;
+  [[nodiscard]] std::string own_code() const;
+  [[nodiscard]] std::optional<Duration> own_retry_after() const;
+  [[nodiscard]] std::optional<bool> own_retryable() const;
+
+  // Whether the error may wrap another one; false costs nothing.
+  [[nodiscard]] PLANB_INLINE bool may_wrap() const noexcept {
+    switch (held_) {
+      case Held::nothing: return false;
+      case Held::thrown: return as<detail::Thrown>().wraps != detail::Thrown::Wraps::nothing;
+      case Held::inside:
+      case Held::shared: break;
+    }
+    return ops_->wrapped != nullptr && !is_value_;
+  }
+
+  void hold(detail::Thrown&& thrown) noexcept {
+    static_assert(sizeof(detail::Thrown) <= room);
+    ::new (static_cast<void*>(room_)) detail::Thrown(std::move(thrown));
+    held_ = Held::thrown;
+  }
+
+  // Takes what `other` holds into room_, and leaves it empty.
+  PLANB_INLINE void take(Cause& other) noexcept {
+    if (held_ == Held::inside) {
+      ops_->move(other.room_, room_);
+    } else if (held_ != Held::nothing) {
+      move_from(other);
+    }
+    other.held_ = Held::nothing;
+    other.ops_ = nullptr;
+  }
+  void reset() noexcept {
+    if (held_ != Held::nothing) destroy();
+    held_ = Held::nothing;
+    ops_ = nullptr;
+  }
+
+  // Of the error, the base that the plan names, or the ProviderError that it is: the first that says something.
+  template <class T>
+  [[nodiscard]] T read(T (*detail::ErrorOps::*reader)(const void* error),
+                       T (*of_provider)(const ProviderError& error)) const;
+  // An error that a callable returned, or a value, as it is.
+  template <class E>
+  void keep(E&& error);
+  template <class E>
+  [[nodiscard]] PLANB_NOINLINE const E* find() const;
+  void move_from(Cause& other) noexcept;
+  void destroy() noexcept;
+
+  CauseKind kind_ = CauseKind::error;
+  Held held_ = Held::nothing;
+  bool is_value_ = false;  // what is held is a refused value, whatever the kind has become
+  unsigned char base_ = 0;  // of a returned error: a base that the plan names and error_traits tell more of, or 0
+  const detail::ErrorOps* ops_ = nullptr;
+  alignas(std::max_align_t) std::byte room_[room];
+};
+
+// What Cause::rethrow() throws for a value that an acceptance check refused: get_if<T>() on its cause gives the value.
+class PLANB_VISIBLE RejectedValue : public std::exception {
+ public:
+  explicit RejectedValue(const Cause& cause)
+      : state_(std::make_shared<const std::pair<Cause, std::string>>(cause, cause.message())) {}
+
+  [[nodiscard]] const Cause& cause() const noexcept { return state_->first; }
+  [[nodiscard]] const char* what() const noexcept override { return state_->second.c_str(); }
+
+ private:
+  std::shared_ptr<const std::pair<Cause, std::string>> state_;
+};
+
+namespace detail {
+
+// The engine's ways into a Cause.
+struct CauseAccess {
+#if PLANB_HAS_EXCEPTIONS
+  // Inside a handler for `e`.
+  [[nodiscard]] static PLANB_COLD Cause caught(const std::exception& e, CauseKind kind = CauseKind::error) noexcept {
+    Cause cause;
+    Thrown thrown{std::current_exception()};
+#if PLANB_STABLE_EXCEPTIONS
+    thrown.known = &e;
+#else
+    static_cast<void>(e);
+#endif
+    cause.hold(std::move(thrown));
+    cause.kind_ = kind;
+    return cause;
+  }
+
+  // For a pointer to something that does not derive from std::exception. Inside a handler for it.
+  [[nodiscard]] static Cause caught_unknown(std::exception_ptr pointer) noexcept;
+#endif
+
+  static void set_kind(Cause& cause, CauseKind kind) noexcept { cause.kind_ = kind; }
+
+  static void set_rejected(Cause& cause) noexcept {
+    cause.kind_ = CauseKind::rejected;
+    cause.is_value_ = true;
+  }
+
+  // A value that an acceptance check refused: it need not look like an error.
+  template <class V>
+  [[nodiscard]] static Cause of_value(V&& value) {
+    Cause cause;
+    cause.keep(std::forward<V>(value));
+    set_rejected(cause);
+    return cause;
+  }
+
+  // What the error itself says: for each layer of any_wrapped().
+  [[nodiscard]] static std::optional<int> own_status(const Cause& cause) { return cause.own_status(); }
+  [[nodiscard]] static std::string own_code(const Cause& cause) { return cause.own_code(); }
+
+  // Whether Cause::retryable() has to be asked; false costs nothing.
+  [[nodiscard]] static PLANB_INLINE bool may_tell_retryable(const Cause& cause) noexcept {
+    return (cause.ops_ != nullptr && cause.ops_->retryable != nullptr) || cause.base_ != 0 || cause.may_wrap();
+  }
+
+  // Whether the error itself says so by a std::error_code or its like.
+  [[nodiscard]] static bool says_errc(const Cause& cause, std::errc what) {
+    const void* const error = cause.object();
+    return error != nullptr && cause.ops_->says_errc != nullptr && cause.ops_->says_errc(error, what);
+  }
+
+  // Calls `use` with what the error wraps, the outermost first and as a Cause of its own, until that gives true. The
+  // error itself is not among them.
+  template <class Use>
+  static bool any_wrapped(const Cause& cause, Use use) {
+    if (!cause.may_wrap()) return false;
+    return visit_wrapped(
+        cause, [](const Cause& layer, void* f) -> bool { return (*static_cast<Use*>(f))(layer); }, std::addressof(use));
+  }
+  static bool visit_wrapped(const Cause& outer, bool (*use)(const Cause&, void*), void* f);
+  // What a cause wraps itself: no more than the addresses.
+  [[nodiscard]] static Wrapped wrapped(const Cause& cause);
+
+  // Whether rethrow() has something to say: an error or a value, or a kind that stands for one.
+  [[nodiscard]] static bool tells(const Cause& cause) noexcept {
+    return cause.held_ != Cause::Held::nothing || cause.kind_ == CauseKind::timeout || cause.is_value_;
+  }
+  [[nodiscard]] static bool holds(const Cause& cause) noexcept { return cause.held_ != Cause::Held::nothing; }
+  [[nodiscard]] static bool is_thrown(const Cause& cause) noexcept { return cause.held_ == Cause::Held::thrown; }
+
+  // Looks for the types that the plan names in a thrown error, so that it can be read through error_traits. Of several
+  // that it is, the one that says most is kept.
+  static void name(Cause& cause, const ErrorOps* const* types, std::size_t count) {
+    if (cause.held_ != Cause::Held::thrown) return name_base(cause, types, count);
+    if (cause.ops_ != nullptr) return;
+    Thrown& thrown = cause.as<Thrown>();
+    for (const ErrorOps* const* type = types; type != types + count; ++type) {
+      const std::size_t place = note(thrown, *type);
+      if (thrown.known != nullptr && (*type)->says == 0) continue;  // its what() says as much
+      if (cause.ops_ != nullptr && (*type)->says <= cause.ops_->says) continue;
+      if (const void* const object = (*type)->find(thrown)) {
+        thrown.named = object;
+        cause.ops_ = *type;
+      } else if (place != Thrown::room) {
+        thrown.missed = static_cast<unsigned char>(thrown.missed | (1U << place));
+      }
+    }
+    const TypeId type = thrown.object_type();
+    if (type == nullptr) return;
+    thrown.exact = cause.ops_ != nullptr && same_type(type, cause.ops_->type);
+    if (thrown.exact) {
+      thrown.wraps = cause.ops_->wrapped != nullptr ? Thrown::Wraps::something : Thrown::Wraps::nothing;
+    } else if (thrown.known != nullptr) {
+      thrown.wraps = wraps(*thrown.known, type) ? Thrown::Wraps::something : Thrown::Wraps::nothing;
+    }
+  }
+
+  // A returned error is read as what it is, and where that says nothing as a base that the plan names.
+  static PLANB_INLINE void name_base(Cause& cause, const ErrorOps* const* types, std::size_t count) {
+    if (cause.held_ == Cause::Held::nothing || cause.is_value_) return;
+    int says = 0;
+    for (const ErrorOps* const* type = types; type != types + count; ++type) {
+      if ((*type)->find_base == nullptr || *type == cause.ops_ || (*type)->says <= says) continue;
+      if ((*type)->find_base(*cause.ops_, cause.object()) == nullptr) continue;
+      cause.base_ = base_numbers.number_of(*type);
+      says = (*type)->says;
+    }
+  }
+
+  // The same with the types that `other`, which wraps it, was looked at for.
+  static void name_as(Cause& cause, const Thrown& other) {
+    std::size_t count = 0;
+    while (count != Thrown::room && other.names[count] != nullptr) ++count;
+    name(cause, other.names, count);
+  }
+
+  // Keeps a type that the plan names, with those first that cannot be asked for again without a throw. Gives its place,
+  // or Thrown::room.
+  static std::size_t note(Thrown& thrown, const ErrorOps* type) noexcept {
+    std::size_t place = 0;
+    while (place != Thrown::room && thrown.names[place] != nullptr) ++place;
+    if (place == Thrown::room && !type->cheap_to_find) {
+      for (place = 0; place != Thrown::room && !thrown.names[place]->cheap_to_find;) ++place;
+    }
+    if (place == Thrown::room) return place;
+    thrown.names[place] = type;
+    thrown.missed = static_cast<unsigned char>(thrown.missed & ~(1U << place));
+    return place;
+  }
+
+  [[nodiscard]] static bool wraps([[maybe_unused]] const std::exception& error, [[maybe_unused]] TypeId type) {
+#if PLANB_HAS_RTTI
+    if (type == &typeid(ProviderError) || type == &typeid(std::runtime_error)) return false;
+    return dynamic_cast<const std::nested_exception*>(&error) != nullptr ||
+           dynamic_cast<const CauseCarrier*>(&error) != nullptr;
+#else
+    return true;
+#endif
+  }
+
+  // The returned error of this type, if that is what the cause holds. It is moved out where nobody else has it: the
+  // cause is not to be read any more. One that cannot be copied, and that somebody else has, stays where it is.
+  template <class E>
+  [[nodiscard]] static std::optional<E> take_returned(Cause& cause) {
+    if constexpr (std::is_same_v<E, std::exception_ptr>) {  // such an error is held as the exception that it points to
+      if (cause.held_ == Cause::Held::thrown) return cause.as<Thrown>().pointer;
+    } else if constexpr (std::is_same_v<E, Cause>) {
+      return cause;
+    } else {
+      const bool returned = cause.held_ == Cause::Held::inside || cause.held_ == Cause::Held::shared;
+      if (!returned || cause.is_value_ || cause.ops_->given == nullptr || !same_type(cause.ops_->given, type_id<E>())) {
+        return std::nullopt;
+      }
+      void* const object = const_cast<void*>(cause.object());
+      if constexpr (is_borrowed_text<E>) {
+        return static_cast<BorrowedText<E>*>(static_cast<std::string*>(object))->original;
+      } else {
+        E& error = *static_cast<E*>(object);
+        const bool shared = cause.held_ == Cause::Held::shared && !cause.as<SharedErrorPtr>().sole();
+        if (!shared) return std::optional<E>(std::in_place, std::move(error));
+        if constexpr (std::is_copy_constructible_v<E>) return std::optional<E>(std::in_place, std::as_const(error));
+      }
+    }
+    return std::nullopt;
+  }
+};
+
+#if PLANB_HAS_EXCEPTIONS
+// A text for exceptions that no class describes.
+[[nodiscard]] inline std::string describe_unknown(const std::exception_ptr& pointer) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const std::exception& e) {
+    return detail::what_text(e.what());
+  } catch (...) {
+    if (detail::unwinding()) throw;
+    return "unknown exception";
+  }
+}
+
+// Errors that are no classes of anybody's: they can be read without being named.
+inline constexpr const ErrorOps* plain_errors[] = {
+    &error_ops<std::string>,
+    &error_ops<std::errc>,
+    &error_ops<std::error_code>,
+    &error_ops<std::error_condition>,
+    &error_ops<int>,
+    &error_ops<unsigned>,
+    &error_ops<long>,
+    &error_ops<unsigned long>,
+    &error_ops<long long>,
+    &error_ops<unsigned long long>,
+    &error_ops<double>,
+    &error_ops<bool>,
+};
+
+// The text of a thrown pointer to characters or std::string_view.
+[[nodiscard]] inline std::optional<std::string> borrowed_text(const std::exception_ptr& pointer) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const char* text) {
+    return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
+  } catch (const std::string_view& text) {
+    return std::string(text);
+  } catch (...) {
+    if (detail::unwinding()) throw;
+    return std::nullopt;
+  }
+}
+
+// The type of what is being handled, or null where only more throws would tell.
+[[nodiscard]] inline TypeId handled_type() noexcept {
+#if PLANB_HAS_CXXABI
+  return abi::__cxa_current_exception_type();
+#else
+  return nullptr;
+#endif
+}
+
+PLANB_COLD inline Cause CauseAccess::caught_unknown(std::exception_ptr pointer) noexcept {
+  Cause cause;
+  const TypeId type = handled_type();
+  try {
+    const auto is = [&](TypeId other) { return type == nullptr || same_type(type, other); };
+    if (is(type_id<const char*>()) || is(type_id<char*>()) || is(type_id<std::string_view>())) {
+      if (std::optional<std::string> text = borrowed_text(pointer)) {
+        cause.keep(BorrowedText<std::exception_ptr>(std::move(*text), std::move(pointer)));
+        return cause;
+      }
+    }
+    Thrown thrown{std::move(pointer)};
+#if PLANB_STABLE_EXCEPTIONS
+    thrown.type = type;
+#endif
+    if (type != nullptr) {
+      const TypeFacts::Slot* const known = has_bases(type) ? wrappers.find(type) : nullptr;
+      if (!has_bases(type) || (known != nullptr && !known->yes)) thrown.wraps = Thrown::Wraps::nothing;
+    }
+    for (const ErrorOps* const plain : plain_errors) {
+      if (!is(plain->type)) continue;
+      thrown.named = plain->find(thrown);
+      if (thrown.named == nullptr) continue;
+      cause.ops_ = plain;
+      thrown.exact = true;
+      thrown.wraps = Thrown::Wraps::nothing;
+      break;
+    }
+    cause.hold(std::move(thrown));
+  } catch (...) {  // no memory
+    if (cause.held_ == Cause::Held::nothing) cause.hold(Thrown{std::current_exception()});
+  }
+  return cause;
+}
+#endif
+
+inline Wrapped CauseAccess::wrapped(const Cause& cause) {
+  if (!cause.may_wrap()) return {};
+  if (cause.held_ != Cause::Held::thrown) return cause.ops_->wrapped(cause.object());
+  Wrapped found;
+#if PLANB_HAS_EXCEPTIONS
+  const Thrown& thrown = cause.as<Thrown>();
+#if PLANB_HAS_RTTI
+  if (thrown.known != nullptr) {
+    found.carrier = dynamic_cast<const CauseCarrier*>(thrown.known);
+    if (found.carrier == nullptr) found.nesting = dynamic_cast<const std::nested_exception*>(thrown.known);
+    return found;
+  }
+#endif
+#if PLANB_STABLE_EXCEPTIONS
+  try {
+    std::rethrow_exception(thrown.pointer);
+  } catch (const CauseCarrier& e) {
+    found.carrier = &e;
+  } catch (const std::nested_exception& e) {
+    found.nesting = &e;
+  } catch (...) {
+    if (detail::unwinding()) throw;
+  }
+  if (thrown.type != nullptr && wrappers.find(thrown.type) == nullptr) {
+    wrappers.keep(thrown.type, found.carrier != nullptr || found.nesting != nullptr);
+  }
+#endif
+#endif
+  return found;
+}
+
+PLANB_COLD inline bool CauseAccess::visit_wrapped(const Cause& outer, bool (*use)(const Cause&, void*), void* f) {
+  constexpr int deepest = 8;
+  const Cause* at = &outer;
+  Cause layer;
+  for (int depth = 0; depth != deepest; ++depth) {
+    const Wrapped wraps = wrapped(*at);
+    const Cause* carried = wraps.carrier != nullptr ? wraps.carrier->carried() : nullptr;
+    Cause inner;
+#if PLANB_HAS_EXCEPTIONS && !PLANB_STABLE_EXCEPTIONS
+    if (at->held_ == Cause::Held::thrown) {  // no address outlives its handler
+      try {
+        std::rethrow_exception(at->as<Thrown>().pointer);
+      } catch (const CauseCarrier& e) {
+        if (e.carried() != nullptr) inner = *e.carried();
+      } catch (const std::nested_exception& e) {
+        inner = Cause::of(e.nested_ptr());
+      } catch (...) {
+        if (detail::unwinding()) throw;
+      }
+    }
+#endif
+    if (carried != nullptr && (carried->held_ != Cause::Held::thrown || carried->ops_ != nullptr)) {
+      at = carried;  // lives in what carries it
+    } else {
+      if (carried != nullptr) {
+        inner = *carried;
+#if PLANB_HAS_EXCEPTIONS
+      } else if (inner.held_ == Cause::Held::nothing && wraps.carrier == nullptr && wraps.nesting != nullptr) {
+        inner = Cause::of(wraps.nesting->nested_ptr());
+#endif
+      }
+      if (inner.held_ == Cause::Held::nothing) return false;
+      if (outer.held_ == Cause::Held::thrown) name_as(inner, outer.as<Thrown>());
+      layer = std::move(inner);
+      at = &layer;
+    }
+    if (use(*at, f)) return true;
+  }
+  return false;
+}
+
+}  // namespace detail
+
+#if PLANB_HAS_EXCEPTIONS
+namespace detail {
+
+// Whether `error` may be a base of the object that is meant.
+template <bool IsLvalue, class E>
+[[nodiscard]] bool may_be_sliced([[maybe_unused]] const E& error) noexcept {
+#if PLANB_HAS_RTTI
+  if constexpr (std::is_polymorphic_v<E>) return typeid(error) != typeid(E);
+#endif
+  return IsLvalue;
+}
+
+// Whether `error` is the exception that is being handled, or a base of it.
+template <class E>
+[[nodiscard]] bool is_being_handled(const E& error) {
+  const std::exception_ptr handled = std::current_exception();
+  bool same = false;
+  if (handled != nullptr) {
+    if_caught_as<E>(handled, [&](const E& e) { same = std::addressof(e) == std::addressof(error); });
+  }
+  return same;
+}
+
+}  // namespace detail
+#endif
+
+inline Cause Cause::current() {
+#if PLANB_HAS_EXCEPTIONS
+  return of(std::current_exception());
+#else
+  return {};
+#endif
+}
+
+template <class E>
+Cause Cause::of(E&& error) {
+  using Error = std::remove_cvref_t<E>;
+  Cause cause;
+  if constexpr (std::is_same_v<Error, Cause>) {
+    return std::forward<E>(error);
+  } else if constexpr (std::is_same_v<Error, std::exception_ptr>) {
+#if PLANB_HAS_EXCEPTIONS
+    if (error == nullptr) return cause;
+    try {
+      std::rethrow_exception(error);
+    } catch (const Defect& e) {
+      return detail::CauseAccess::caught(e, CauseKind::defect);
+    } catch (const std::exception& e) {
+      return detail::CauseAccess::caught(e);
+    } catch (...) {
+      return detail::CauseAccess::caught_unknown(std::forward<E>(error));
+    }
+#endif
+  } else {
+    static_cast<void>(detail::check_error<Error>());
+#if PLANB_HAS_EXCEPTIONS
+    if constexpr (std::is_class_v<Error> && !std::is_final_v<Error>) {
+      if (detail::may_be_sliced<std::is_lvalue_reference_v<E>>(error)) {
+        if (detail::is_being_handled(error)) return current();
+        if constexpr (std::is_same_v<Error, std::exception>) {  // a copy of that base would say nothing
+          cause.keep(detail::UncopyableError(detail::what_text(error.what())));
+          return cause;
+        }
+      }
+    }
+#endif
+    cause.keep(std::forward<E>(error));
+    if constexpr (std::is_base_of_v<Defect, Error>) cause.kind_ = CauseKind::defect;
+  }
+  return cause;
+}
+
+template <class E>
+void Cause::keep(E&& error) {
+  using Given = std::remove_cvref_t<std::conditional_t<std::is_array_v<std::remove_reference_t<E>>, std::string, E>>;
+  using Object =
+      typename std::conditional_t<detail::is_borrowed_text<Given>, std::type_identity<detail::BorrowedText<Given>>,
+                                  std::type_identity<Given>>::type;
+  static_assert(std::is_move_constructible_v<Object>, "planb: an error must be movable to be kept in a Cause");
+  if constexpr (fits<Object>) {
+    ::new (static_cast<void*>(room_)) Object(std::forward<E>(error));
+    held_ = Held::inside;
+  } else {
+    ::new (static_cast<void*>(room_))
+        detail::SharedErrorPtr(detail::SharedErrorPtr::make<Object>(std::forward<E>(error)));
+    held_ = Held::shared;
+  }
+  ops_ = &detail::error_ops<Object>;
+}
+
+inline Cause::Cause(const Cause& other)
+    : kind_(other.kind_), is_value_(other.is_value_), base_(other.base_), ops_(other.ops_) {
+  switch (other.held_) {
+    case Held::nothing: break;
+    case Held::thrown: ::new (static_cast<void*>(room_)) detail::Thrown(other.as<detail::Thrown>()); break;
+    case Held::inside: other.ops_->copy(other.room_, room_); break;
+    case Held::shared:
+      ::new (static_cast<void*>(room_)) detail::SharedErrorPtr(other.as<detail::SharedErrorPtr>());
+      break;
+  }
+  held_ = other.held_;
+}
+
+inline void Cause::move_from(Cause& other) noexcept {
+  switch (held_) {
+    case Held::nothing: break;
+    case Held::thrown:
+      ::new (static_cast<void*>(room_)) detail::Thrown(std::move(other.as<detail::Thrown>()));
+      other.as<detail::Thrown>().~Thrown();
+      break;
+    case Held::inside: ops_->move(other.room_, room_); break;
+    case Held::shared:
+      ::new (static_cast<void*>(room_)) detail::SharedErrorPtr(std::move(other.as<detail::SharedErrorPtr>()));
+      other.as<detail::SharedErrorPtr>().~SharedErrorPtr();
+      break;
+  }
+}
+
+inline void Cause::destroy() noexcept {
+  switch (held_) {
+    case Held::nothing: break;
+    case Held::thrown: as<detail::Thrown>().~Thrown(); break;
+    case Held::inside:
+      if (!ops_->trivial) ops_->destroy(room_);
+      break;
+    case Held::shared: as<detail::SharedErrorPtr>().~SharedErrorPtr(); break;
+  }
+}
+
+template <class E>
+const E* Cause::find() const {
+  if (const void* known = object(); known != nullptr && detail::same_type(ops_->type, detail::type_id<E>())) {
+    return static_cast<const E*>(known);
+  }
+  if (held_ == Held::inside || held_ == Held::shared) {
+    return is_value_ ? nullptr : detail::find_base<E>(*ops_, object());
+  }
+#if PLANB_HAS_EXCEPTIONS
+  if (held_ == Held::thrown) {
+    const detail::Thrown& thrown = as<detail::Thrown>();
+    if (thrown.exact && !ops_->is_class) return nullptr;  // it has no base
+    for (std::size_t i = 0; i != detail::Thrown::room; ++i) {
+      if ((thrown.missed >> i & 1U) != 0 && detail::same_type(thrown.names[i]->type, detail::type_id<E>())) {
+        return nullptr;
+      }
+    }
+    return detail::find_thrown<E>(thrown);
+  }
+#endif
+  return nullptr;
+}
+
+namespace detail {
+
+// What `read()` gives, or where it throws `otherwise`.
+template <class Read, class T>
+[[nodiscard]] T read_or(T otherwise, Read read) {
+#if PLANB_HAS_EXCEPTIONS
+  try {
+    return read();
+  } catch (...) {
+    if (detail::unwinding()) throw;
+    return otherwise;
+  }
+#else
+  static_cast<void>(otherwise);
+  return read();
+#endif
+}
+
+}  // namespace detail
+
+template <class T>
+T Cause::read(T (*detail::ErrorOps::*reader)(const void* error), T (*of_provider)(const ProviderError& error)) const {
+  return detail::read_or(T(), [&] {
+    T found{};
+    if (const void* error = object()) {
+      if (ops_->*reader != nullptr) found = (ops_->*reader)(error);
+      if (base_ != 0 && found == T()) {
+        const detail::ErrorOps& base = *detail::base_numbers[base_];
+        if (base.*reader != nullptr) found = (base.*reader)(base.find_base(*ops_, error));
+      }
+    }
+    if (found != T() || of_provider == nullptr) return found;
+    if (const ProviderError* error = provider_error()) found = of_provider(*error);
+    return found;
+  });
+}
+
+inline std::optional<int> Cause::own_status() const {
+  return read<std::optional<int>>(&detail::ErrorOps::status, &detail::read_status<ProviderError>);
+}
+
+inline std::string Cause::own_code() const {
+  return read<std::string>(&detail::ErrorOps::code, &detail::read_code<ProviderError>);
+}
+
+inline std::optional<Duration> Cause::own_retry_after() const {
+  return read<std::optional<Duration>>(&detail::ErrorOps::retry_after, &detail::read_retry_after<ProviderError>);
+}
+
+inline std::optional<bool> Cause::own_retryable() const {
+  if (ops_ == nullptr || (ops_->retryable == nullptr && base_ == 0)) return std::nullopt;
+  return read<std::optional<bool>>(&detail::ErrorOps::retryable, nullptr);
+}
+
+inline std::optional<int> Cause::status() const {
+  std::optional<int> found = own_status();
+  if (found || !may_wrap() || !own_code().empty()) return found;
+  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
+    found = layer.own_status();
+    return found || !layer.own_code().empty();
+  });
+  return found;
+}
+
+inline std::string Cause::code() const {
+  std::string found = own_code();
+  if (!found.empty() || !may_wrap() || own_status()) return found;
+  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
+    found = layer.own_code();
+    return !found.empty() || layer.own_status();
+  });
+  return found;
+}
+
+inline std::optional<Duration> Cause::retry_after() const {
+  std::optional<Duration> found = own_retry_after();
+  if (found || !may_wrap()) return found;
+  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
+    found = layer.own_retry_after();
+    return found.has_value();
+  });
+  return found;
+}
+
+inline std::optional<bool> Cause::retryable() const {
+  std::optional<bool> found = own_retryable();
+  if (found || !may_wrap()) return found;
+  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
+    found = layer.own_retryable();
+    return found.has_value();
+  });
+  return found;
+}
+
+inline std::string Cause::message() const {
+  std::string text = detail::read_or(std::string(detail::no_text), [this] {
+    std::string own;
+    if (const void* error = object()) {
+      own = ops_->message(error);
+      if (base_ != 0 && own.empty()) {
+        const detail::ErrorOps& base = *detail::base_numbers[base_];
+        own = base.message(base.find_base(*ops_, error));
+      }
+    }
+#if PLANB_HAS_EXCEPTIONS
+    if (held_ == Held::thrown && own.empty()) {
+      const detail::Thrown& thrown = as<detail::Thrown>();
+      if (thrown.known != nullptr) return detail::what_text(thrown.known->what());
+      if (ops_ == nullptr || ops_->says == 0) return detail::describe_unknown(thrown.pointer);
+    }
+#endif
+    return own;
+  });
+  if (is_value_) return text.empty() ? "value rejected" : "value rejected: " + text;
+  if (!text.empty() || own_status()) return text;
+  switch (kind_) {
+    case CauseKind::timeout: return "timed out";
+    case CauseKind::interrupted: return "interrupted";
+    case CauseKind::rejected: return "value rejected";
+    case CauseKind::error:
+    case CauseKind::defect: break;
+  }
+  return "unknown error";
+}
+
+inline std::exception_ptr Cause::exception() const {
+#if PLANB_HAS_EXCEPTIONS
+  if (held_ == Held::thrown) return as<detail::Thrown>().pointer;
+  try {
+    rethrow();
+  } catch (...) {
+    return std::current_exception();
+  }
+#else
+  return nullptr;
+#endif
+}
+
+inline void Cause::rethrow() const {
+#if PLANB_HAS_EXCEPTIONS
+  if (is_value_) throw RejectedValue(*this);
+  switch (held_) {
+    case Held::thrown: std::rethrow_exception(as<detail::Thrown>().pointer);
+    case Held::inside:
+    case Held::shared: ops_->raise(object()); break;
+    case Held::nothing: break;
+  }
+  if (kind_ == CauseKind::timeout) throw AttemptTimeout();
+  throw std::runtime_error(message());
+#else
+  std::abort();
+#endif
+}
+
+namespace detail {
+
+// A cause in one line: its status, where its message does not start with it, and its message.
+[[nodiscard]] inline std::string describe(const Cause& cause) {
+  std::string text = cause.message();
+  if (const std::optional<int> status = cause.status()) {
+    const std::string number = std::to_string(*status);
+    const bool starts_with_it =
+        text.compare(0, number.size(), number) == 0 &&
+        (text.size() == number.size() || text[number.size()] < '0' || text[number.size()] > '9');
+    if (!starts_with_it) text = text.empty() ? number : number + " " + text;
+  }
+  if (cause.kind() == CauseKind::timeout && CauseAccess::holds(cause)) text = "timed out: " + text;
+  return text;
+}
+
+}  // namespace detail
+
+}  // namespace planb::inline PLANB_ABI

@@ -1,0 +1,536 @@
+// How a Cause handles an error whose type it does not know: one static table for each error type.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/error/error_traits.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+#if PLANB_HAS_CXXABI
+#include <cxxabi.h>
+#endif
+
+// Where std::current_exception() refers to the thrown object itself (the Itanium C++ ABI), the address of an exception
+// stays good for as long as an exception_ptr holds it. Elsewhere it copies, and no address outlives its handler.
+#ifndef PLANB_STABLE_EXCEPTIONS
+#if defined(_MSC_VER)
+#define PLANB_STABLE_EXCEPTIONS 0
+#else
+#define PLANB_STABLE_EXCEPTIONS 1
+#endif
+#endif
+
+namespace planb::inline PLANB_ABI {
+class Cause;
+}  // namespace planb::inline PLANB_ABI
+
+namespace planb::inline PLANB_ABI::detail {
+
+struct ErrorOps;
+
+#if PLANB_HAS_RTTI
+using TypeId = const std::type_info*;
+template <class E>
+[[nodiscard]] constexpr TypeId type_id() noexcept {
+  return &typeid(E);
+}
+[[nodiscard]] inline bool same_type(TypeId a, TypeId b) noexcept { return a == b || *a == *b; }
+#else
+using TypeId = const void*;
+template <class E>
+struct PLANB_VISIBLE TypeTag {
+  static constexpr char tag = 0;
+};
+template <class E>
+[[nodiscard]] constexpr TypeId type_id() noexcept {
+  return &TypeTag<E>::tag;
+}
+[[nodiscard]] constexpr bool same_type(TypeId a, TypeId b) noexcept { return a == b; }
+#endif
+
+// An exception that carries the cause of a run that failed: PlanError.
+class PLANB_VISIBLE CauseCarrier : public std::exception {
+ public:
+  // The last failure, or null.
+  [[nodiscard]] virtual const Cause* carried() const noexcept = 0;
+};
+
+// What an error wraps, if anything.
+struct Wrapped {
+  const CauseCarrier* carrier = nullptr;
+  const std::nested_exception* nesting = nullptr;
+};
+
+// A thrown error. `known` is the object as a std::exception, where it is one and its address is stable.
+struct Thrown {
+  static constexpr std::size_t room = PLANB_STABLE_EXCEPTIONS ? 3 : 1;
+  enum class Wraps : unsigned char { unknown, nothing, something };
+
+  std::exception_ptr pointer;
+  const std::exception* known = nullptr;
+  const void* named = nullptr;       // the object as the type of Cause::ops_, once that type has been found in it
+  const ErrorOps* names[room] = {};  // types that the plan names: what this error wraps may be one of them
+#if PLANB_STABLE_EXCEPTIONS
+  TypeId type = nullptr;  // of the object, where it is not `known` and the runtime has told
+#else
+  std::shared_ptr<const void> copied = nullptr;  // keeps *named
+#endif
+  unsigned char missed = 0;  // a bit for each of `names` that it is known not to be: asking again would cost a throw
+  bool exact = false;        // what is `named` is the whole object, and no base of it
+  Wraps wraps = Wraps::unknown;
+
+  // The object's own type, or null where that is not known.
+  [[nodiscard]] TypeId object_type() const noexcept {
+#if PLANB_HAS_RTTI
+    if (known != nullptr) return &typeid(*known);
+#endif
+#if PLANB_STABLE_EXCEPTIONS
+    return type;
+#else
+    return nullptr;
+#endif
+  }
+};
+
+#if PLANB_HAS_EXCEPTIONS
+// Within a `catch (...)`: whether it is no exception, but the thread that goes away (glibc's forced unwind).
+[[nodiscard]] PLANB_COLD inline bool unwinding() noexcept { return std::current_exception() == nullptr; }
+#endif
+
+#if PLANB_HAS_EXCEPTIONS
+// Asks the runtime whether a handler for E would catch the exception. The one way for types that do not derive from
+// std::exception; costs a throw.
+template <class E, class Use>
+bool if_caught_as(const std::exception_ptr& pointer, Use use) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const E& e) {
+    use(e);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+// The thrown object as an E, or null.
+template <class E>
+[[nodiscard]] const E* find_thrown(const Thrown& thrown) {
+  if (const std::exception* known = thrown.known) {
+    if constexpr (std::is_same_v<E, std::exception>) return known;
+    if constexpr (!std::is_class_v<E>) return nullptr;
+    if constexpr (std::is_final_v<E> && !std::is_base_of_v<std::exception, E>) return nullptr;
+#if PLANB_HAS_RTTI
+    if constexpr (std::is_polymorphic_v<E>) {
+      if constexpr (requires { static_cast<const E*>(known); }) {
+        if (typeid(*known) == typeid(E)) return static_cast<const E*>(known);
+      }
+      return dynamic_cast<const E*>(known);
+    }
+#endif
+    // What remains: a class without virtual functions, which may be a second base of the exception.
+  }
+#if PLANB_STABLE_EXCEPTIONS
+#if PLANB_HAS_RTTI
+  // A handler for what is no class and no pointer takes that very type.
+  if constexpr (std::is_arithmetic_v<E> || std::is_enum_v<E>) {
+    if (thrown.type != nullptr && *thrown.type != typeid(E)) return nullptr;
+  }
+#endif
+  const E* found = nullptr;
+  detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { found = std::addressof(e); });
+  return found;
+#else
+  return nullptr;
+#endif
+}
+#endif
+
+// What original style throws, and exhaustion nests, for a returned error that cannot be copied or thrown.
+class PLANB_VISIBLE UncopyableError : public std::exception {
+ public:
+  explicit UncopyableError(std::string text) : text_(std::move(text)) {}
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
+// The text of an error that is one, kept in place of what only points to it. The type that a plan may ask for is
+// std::string, and `original` what the callable gave.
+template <class T>
+struct BorrowedText : std::string {
+  explicit BorrowedText(const T& text) : std::string(detail::to_text(text)), original(text) {}
+
+  T original;
+};
+
+// The same of a thrown one.
+template <>
+struct BorrowedText<std::exception_ptr> : std::string {
+  BorrowedText(std::string&& text, std::exception_ptr exception) noexcept
+      : std::string(std::move(text)), original(std::move(exception)) {}
+
+  std::exception_ptr original;
+};
+
+template <class T>
+constexpr bool is_borrowed_text =
+    std::is_same_v<T, const char*> || std::is_same_v<T, char*> || std::is_same_v<T, std::string_view>;
+
+struct ErrorOps {
+  TypeId type;   // that may be asked for
+  TypeId given;  // that the callable returned, or null
+  std::size_t size;
+  bool is_class;
+  bool is_polymorphic;
+  bool trivial;        // to copy and to destroy
+  bool cheap_to_find;  // in a std::exception: no throw is needed
+  bool is_provider_error;
+  int says;  // how much can be read: one for each of status, code, retry_after, message and retryable
+  void (*copy)(const void* from, void* to);
+  void (*move)(void* from, void* to) noexcept;  // and ends the life of *from
+  void (*destroy)(void* error) noexcept;
+  std::optional<int> (*status)(const void* error);
+  std::string (*code)(const void* error);
+  std::optional<Duration> (*retry_after)(const void* error);
+  std::string (*message)(const void* error);
+  std::optional<bool> (*retryable)(const void* error);  // or null, as the next four
+  Wrapped (*wrapped)(const void* error);
+  bool (*says_errc)(const void* error, std::errc what);
+  const std::exception* (*as_exception)(const void* error);
+  void (*throw_address)(const void* error);  // as a const E*, which a handler for a base's address catches
+  // A returned error as an E that it derives from; null where error_traits<E> adds nothing to what that inherits.
+  const void* (*find_base)(const ErrorOps& ops, const void* error);
+  void (*raise)(const void* error);     // throws a copy of *error
+  const void* (*find)(Thrown& thrown);  // the thrown object as an E, or null
+};
+
+// An abstract class, or one that only its own kind may destroy, is found in a thrown object but never held.
+template <class E>
+constexpr bool is_held = std::is_destructible_v<E> && std::is_move_constructible_v<E>;
+
+// The object is an E and nothing derived from it: the qualified call says so to compilers that warn of a destructor
+// which is not virtual.
+template <class E>
+void end_life([[maybe_unused]] E& error) noexcept {
+  if constexpr (std::is_class_v<E> || std::is_union_v<E>) error.E::~E();
+}
+
+// Calls `use` with the std::error_code or std::error_condition that an error is, or has as its `code`.
+template <class E, class Use>
+void with_system_code([[maybe_unused]] const E& e, Use use) {
+  const auto call = [&](const auto& code) {
+    using Code = std::remove_cvref_t<decltype(code)>;
+    if constexpr (std::is_error_code_enum_v<Code> || std::is_convertible_v<const Code&, std::error_code>) {
+      use(std::error_code(code));
+    } else {
+      use(std::error_condition(code));
+    }
+  };
+  if constexpr (is_system_code<E>) {
+    call(e);
+  } else if constexpr (reads_system_code<E>) {
+    detail::with_value(detail::raw_code(e), call);
+  }
+}
+
+// Whether that code means `what`, in any category.
+template <class E>
+[[nodiscard]] bool says_errc(const E& e, std::errc what) {
+  bool says = false;
+  detail::with_system_code(e, [&](const auto& code) {
+    says = code == std::make_error_condition(what);
+#ifdef EHOSTDOWN  // which has no place in every system category
+    if (static_cast<int>(what) == EHOSTDOWN) says = says || code == std::error_code(EHOSTDOWN, std::system_category());
+#endif
+  });
+  return says;
+}
+
+template <class E, class Base>
+constexpr bool converts_to = std::is_class_v<E>&& std::is_convertible_v<const E*, const Base*>;
+
+template <class B>
+[[nodiscard]] const B* find_base(const ErrorOps& ops, const void* error);
+
+// The readers and the rest for errors that are an E, held as an `Object`.
+template <class E, class Object = E>
+[[nodiscard]] constexpr ErrorOps make_error_ops(TypeId given) noexcept {
+  ErrorOps ops{};
+  ops.type = type_id<E>();
+  ops.given = given;
+  ops.size = sizeof(E);
+  ops.is_class = std::is_class_v<E>;
+  ops.is_polymorphic = std::is_polymorphic_v<E>;
+  ops.trivial = std::is_trivially_copyable_v<Object>;
+  ops.cheap_to_find = PLANB_HAS_RTTI && std::is_polymorphic_v<E> && std::is_base_of_v<std::exception, E>;
+  ops.is_provider_error = std::is_base_of_v<ProviderError, E>;
+  ops.says = (reads_status<E> ? 1 : 0) + (reads_code<E> ? 1 : 0) + (reads_retry_after<E> ? 1 : 0) +
+             (reads_message<E> ? 1 : 0) + (reads_retryable<E> ? 1 : 0);
+  ops.copy = [](const void* from, void* to) {
+    if constexpr (is_held<Object> && std::is_copy_constructible_v<Object>) {
+      ::new (to) Object(*static_cast<const Object*>(static_cast<const E*>(from)));
+    }
+  };
+  ops.move = [](void* from, void* to) noexcept {
+    if constexpr (is_held<Object> && std::is_nothrow_move_constructible_v<Object>) {
+      Object& object = *static_cast<Object*>(static_cast<E*>(from));
+      ::new (to) Object(std::move(object));
+      detail::end_life(object);
+    }
+  };
+  ops.destroy = [](void* error) noexcept {
+    if constexpr (is_held<Object>) detail::end_life(*static_cast<Object*>(static_cast<E*>(error)));
+  };
+  ops.status = [](const void* error) { return detail::read_status(*static_cast<const E*>(error)); };
+  ops.code = [](const void* error) { return detail::read_code(*static_cast<const E*>(error)); };
+  ops.retry_after = [](const void* error) { return detail::read_retry_after(*static_cast<const E*>(error)); };
+  ops.message = [](const void* error) { return detail::read_message(*static_cast<const E*>(error)); };
+  if constexpr (reads_retryable<E>) {
+    ops.retryable = [](const void* error) { return detail::read_retryable(*static_cast<const E*>(error)); };
+  }
+  if constexpr (converts_to<E, CauseCarrier> || converts_to<E, std::nested_exception>) {
+    ops.wrapped = [](const void* error) {
+      Wrapped wrapped;
+      if constexpr (converts_to<E, CauseCarrier>) wrapped.carrier = static_cast<const E*>(error);
+      if constexpr (converts_to<E, std::nested_exception>) wrapped.nesting = static_cast<const E*>(error);
+      return wrapped;
+    };
+  }
+  if constexpr (is_system_code<E> || reads_system_code<E>) {
+    ops.says_errc = [](const void* error, std::errc what) {
+      return detail::says_errc(*static_cast<const E*>(error), what);
+    };
+  }
+  if constexpr (converts_to<E, std::exception>) {
+    ops.as_exception = [](const void* error) -> const std::exception* { return static_cast<const E*>(error); };
+  }
+#if PLANB_HAS_EXCEPTIONS
+  if constexpr (std::is_class_v<E>) {
+    ops.throw_address = [](const void* error) { throw static_cast<const E*>(error); };
+  }
+#endif
+  if constexpr (has_traits<E>) {
+    ops.find_base = [](const ErrorOps& of, const void* error) -> const void* {
+      return detail::find_base<E>(of, error);
+    };
+  }
+  ops.raise = []([[maybe_unused]] const void* error) {
+#if PLANB_HAS_EXCEPTIONS
+    if constexpr (std::is_same_v<Object, BorrowedText<std::exception_ptr>>) {
+      std::rethrow_exception(static_cast<const Object*>(static_cast<const E*>(error))->original);
+    } else if constexpr (is_held<E> && std::is_copy_constructible_v<E> && alignof(E) <= alignof(std::max_align_t)) {
+      // The runtime does not align what is thrown beyond the usual.
+      throw E(*static_cast<const E*>(error));
+    } else {
+      std::string text = no_text;
+      try {
+        text = detail::read_message(*static_cast<const E*>(error));
+      } catch (...) {
+        if (detail::unwinding()) throw;
+      }
+      throw UncopyableError(std::move(text));
+    }
+#endif
+  };
+  ops.find = []([[maybe_unused]] Thrown& thrown) -> const void* {
+#if PLANB_HAS_EXCEPTIONS && PLANB_STABLE_EXCEPTIONS
+    if constexpr (std::is_pointer_v<E>) {
+      return nullptr;  // a handler gets a copy of a thrown pointer: there is no address to keep
+    } else {
+      return detail::find_thrown<E>(thrown);
+    }
+#elif PLANB_HAS_EXCEPTIONS
+    if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
+      if (detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
+        return thrown.copied.get();
+      }
+    }
+    return nullptr;
+#else
+    return nullptr;
+#endif
+  };
+  return ops;
+}
+
+template <class E>
+inline constexpr ErrorOps error_ops = make_error_ops<E>(type_id<E>());
+
+template <class T>
+inline constexpr ErrorOps error_ops<BorrowedText<T>> = make_error_ops<std::string, BorrowedText<T>>(type_id<T>());
+
+template <>
+inline constexpr ErrorOps error_ops<BorrowedText<std::exception_ptr>> =
+    make_error_ops<std::string, BorrowedText<std::exception_ptr>>(nullptr);
+
+// What copies of a Cause share: an error, with the number of its owners. Unlike the count of a std::shared_ptr, this
+// one orders what its owners did before what the last one does.
+struct SharedError {
+  std::atomic<std::size_t> owners{1};
+  void* object = nullptr;
+  void (*end)(SharedError* self) noexcept = nullptr;
+};
+
+class SharedErrorPtr {
+ public:
+  template <class E, class From>
+  [[nodiscard]] static SharedErrorPtr make(From&& from) {
+    struct Block : SharedError {
+      explicit Block(From&& f) : error(std::forward<From>(f)) {}
+      E error;
+    };
+    auto* const block = new Block(std::forward<From>(from));
+    block->object = std::addressof(block->error);
+    block->end = [](SharedError* self) noexcept { delete static_cast<Block*>(self); };
+    return SharedErrorPtr(block);
+  }
+
+  SharedErrorPtr(const SharedErrorPtr& other) noexcept : shared_(other.shared_) {
+    if (shared_ != nullptr) shared_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+  SharedErrorPtr(SharedErrorPtr&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
+  SharedErrorPtr& operator=(const SharedErrorPtr&) = delete;
+  ~SharedErrorPtr() {
+    if (shared_ != nullptr && shared_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) shared_->end(shared_);
+  }
+
+  [[nodiscard]] void* get() const noexcept { return shared_->object; }
+  // Whether nobody else has it any more, and is done with it.
+  [[nodiscard]] bool sole() const noexcept { return shared_->owners.load(std::memory_order_acquire) == 1; }
+
+ private:
+  explicit SharedErrorPtr(SharedError* shared) noexcept : shared_(shared) {}
+
+  SharedError* shared_;
+};
+
+// What the runtime knows of a type, and tells only by throwing: it is asked once. A few types are kept.
+struct TypeFacts {
+  struct Slot {
+    std::atomic<unsigned char> state{0};  // empty, being filled, filled
+    const void* type = nullptr;
+    std::size_t hash = 0;  // of its name: another library's type may have come to the same place
+    std::ptrdiff_t offset = 0;
+    bool yes = false;
+  };
+
+  Slot known[4];
+
+  [[nodiscard]] static std::size_t hash_of([[maybe_unused]] TypeId type) noexcept {
+#if PLANB_HAS_RTTI
+    return type->hash_code();
+#else
+    return 0;
+#endif
+  }
+
+  [[nodiscard]] const Slot* find(TypeId type) const noexcept {
+    for (const Slot& slot : known) {
+      if (slot.state.load(std::memory_order_acquire) != 2) continue;
+      if (slot.type == type && slot.hash == hash_of(type)) return &slot;
+    }
+    return nullptr;
+  }
+
+  void keep(TypeId type, bool yes, std::ptrdiff_t offset = 0) noexcept {
+    for (Slot& slot : known) {
+      unsigned char empty = 0;
+      if (!slot.state.compare_exchange_strong(empty, 1, std::memory_order_relaxed)) continue;
+      slot.type = type;
+      slot.hash = hash_of(type);
+      slot.offset = offset;
+      slot.yes = yes;
+      slot.state.store(2, std::memory_order_release);
+      return;
+    }
+  }
+};
+
+// Thrown types that are no std::exception: whether they wrap another error.
+inline constinit TypeFacts wrappers{};
+
+// Whether there is a class of this type that has bases, and so may wrap an error; the Itanium C++ ABI names the kinds.
+[[nodiscard]] inline bool has_bases([[maybe_unused]] TypeId type) noexcept {
+#if PLANB_HAS_CXXABI
+  const std::string_view kind = typeid(*type).name();
+  return kind.find("si_class_type_info") != kind.npos || kind.find("vmi_class_type_info") != kind.npos;
+#else
+  return true;
+#endif
+}
+
+// Where the base B is in a returned error, which is of its static type exactly: the same for all errors of that type.
+template <class B>
+inline constinit TypeFacts base_offsets{};
+
+// A returned error as its base B, if that is public and unambiguous, as a handler `catch (const B&)` would take it.
+template <class B>
+[[nodiscard]] const B* find_base([[maybe_unused]] const ErrorOps& ops, [[maybe_unused]] const void* error) {
+  if constexpr (std::is_class_v<B> && !std::is_final_v<B>) {
+    if (!ops.is_class || sizeof(B) > ops.size || (std::is_polymorphic_v<B> && !ops.is_polymorphic)) return nullptr;
+    if constexpr (std::is_same_v<B, std::exception>) {
+      return ops.as_exception != nullptr ? ops.as_exception(error) : nullptr;
+    }
+#if PLANB_HAS_RTTI
+    if constexpr (std::is_polymorphic_v<B>) {
+      if (ops.as_exception != nullptr) return dynamic_cast<const B*>(ops.as_exception(error));
+    }
+#endif
+#if PLANB_HAS_EXCEPTIONS
+    const auto* const start = static_cast<const std::byte*>(error);
+    if (const TypeFacts::Slot* const slot = base_offsets<B>.find(ops.type)) {
+      return slot->yes ? reinterpret_cast<const B*>(start + slot->offset) : nullptr;
+    }
+    const B* found = nullptr;
+    try {
+      ops.throw_address(error);
+    } catch (const B* base) {
+      found = base;
+    } catch (...) {
+      if (detail::unwinding()) throw;
+    }
+    const auto* const at = reinterpret_cast<const std::byte*>(found);
+    base_offsets<B>.keep(ops.type, found != nullptr, found != nullptr ? at - start : 0);
+    return found;
+#endif
+  }
+  return nullptr;
+}
+
+// The named bases of returned errors, by numbers that a Cause has room for. A few in a program.
+class BaseNumbers {
+ public:
+  // 0 where there is no room left.
+  [[nodiscard]] unsigned char number_of(const ErrorOps* base) noexcept {
+    for (unsigned i = 0; i != std::size(bases_); ++i) {
+      const ErrorOps* known = bases_[i].load(std::memory_order_acquire);
+      if (known == nullptr && bases_[i].compare_exchange_strong(known, base, std::memory_order_acq_rel)) known = base;
+      if (known == base) return static_cast<unsigned char>(i + 1);
+    }
+    return 0;
+  }
+  [[nodiscard]] const ErrorOps* operator[](unsigned char number) const noexcept {
+    return bases_[number - 1U].load(std::memory_order_acquire);
+  }
+
+ private:
+  std::atomic<const ErrorOps*> bases_[255] = {};
+};
+
+inline constinit BaseNumbers base_numbers{};
+
+}  // namespace planb::inline PLANB_ABI::detail

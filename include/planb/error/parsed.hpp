@@ -1,0 +1,27 @@
+// Parsed<T>: what reading a text gave, or where it went wrong and what was expected there.
+#pragma once
+
+#include <planb/error/checked.hpp>
+#include <planb/detail/config.hpp>
+
+#include <string>
+
+namespace planb::inline PLANB_ABI {
+
+struct ParseError {
+  int line = 1;    // from 1
+  int column = 1;  // from 1, in bytes
+  std::string expected;
+
+  // "column 8: expected a duration such as 10ms"; from the second line on, "line 2, column 8: ...".
+  [[nodiscard]] std::string message() const {
+    std::string text = line > 1 ? "line " + std::to_string(line) + ", " : std::string();
+    return text + "column " + std::to_string(column) + ": expected " + expected;
+  }
+};
+
+// A value or a ParseError. Nothing is ever thrown for a bad text, except by value().
+template <class T>
+using Parsed = Checked<T, ParseError>;
+
+}  // namespace planb::inline PLANB_ABI

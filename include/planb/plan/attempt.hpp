@@ -1,0 +1,125 @@
+// Attempt: what a running attempt knows of itself.
+#pragma once
+
+#include <planb/error/cause.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/detail/config.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace planb::inline PLANB_ABI {
+
+namespace detail {
+
+#if PLANB_HAS_STOP_TOKEN
+// A stop source that fires when the caller's token does, or at the attempt's deadline.
+class AttemptStop {
+ public:
+  AttemptStop(const StopToken& callers, Clock& clock, TimePoint deadline)
+      : forward_(callers, Request{source_}), timer_(clock.call_at(deadline, Request{source_})) {}
+
+  [[nodiscard]] StopToken token() const noexcept { return source_.get_token(); }
+
+  // Once fired, it stays fired.
+  void move_to(Clock& clock, TimePoint deadline) {
+    if (!timer_.move_to(deadline)) timer_ = clock.call_at(deadline, Request{source_});
+  }
+
+ private:
+  struct Request {
+    std::stop_source source;
+    // Through a copy: what is told of the stop may end the attempt, and this with it.
+    void operator()() const noexcept { std::stop_source(source).request_stop(); }
+  };
+
+  std::stop_source source_;
+  std::stop_callback<Request> forward_;
+  Timer timer_;
+};
+#endif
+
+inline constexpr TimePoint no_deadline = (TimePoint::max)();
+
+// What the engine knows of the attempt that is running. `stop` and `previous` are the run's.
+struct AttemptSite {
+  Clock* clock = nullptr;  // where the attempt's time is limited
+  // Of a stream both change while its source may look at them from a thread of its own.
+  std::atomic<TimePoint> deadline = no_deadline;
+  std::atomic<std::size_t> delivered = 0;  // in all attempts of the run
+  const StopToken* stop = nullptr;
+  const Cause* previous = nullptr;
+#if PLANB_HAS_STOP_TOKEN
+  std::unique_ptr<AttemptStop> own_stop;  // made when it is first asked for
+#endif
+};
+
+}  // namespace detail
+
+// Handed to factories and callables that ask for it. May be copied and taken to another thread; its functions may be
+// called until the attempt is over, by one thread at a time.
+class Attempt {
+ public:
+  int attempt = 1;             // across all steps, from 1
+  int step_attempt = 1;        // within the step, from 1
+  int step_index = 0;          // from 0
+  std::string_view step_name;  // lives as long as the plan
+
+  // The failure before this attempt, in this step or an earlier one; null at the first attempt of a run.
+  [[nodiscard]] const Cause* previous() const noexcept { return site_ != nullptr ? site_->previous : nullptr; }
+
+  // When the attempt's time is up: the smaller of Step::timeout and what the budget leaves to the step. None: no limit.
+  // In a stream it moves with each element, since there Step::timeout bounds the source's silence.
+  [[nodiscard]] std::optional<TimePoint> deadline() const noexcept {
+    const TimePoint due = site_ != nullptr ? site_->deadline.load(std::memory_order_relaxed) : detail::no_deadline;
+    if (due == detail::no_deadline) return std::nullopt;
+    return due;
+  }
+
+  // What is left of that time now, never negative: to be handed to the client library. A client that gives up a moment
+  // early, since it rounds down, fails with an error of its own and not by timeout.
+  [[nodiscard]] std::optional<Duration> timeout() const {
+    const std::optional<TimePoint> due = deadline();
+    if (!due) return std::nullopt;
+    const Duration left = detail::between(site_->clock->now(), *due);
+    return left > Duration::zero() ? left : Duration::zero();
+  }
+
+  // Of a stream: how many elements the consumer has already, from this attempt and those before it. A provider that can
+  // resume starts from there.
+  [[nodiscard]] std::size_t delivered() const noexcept {
+    return site_ != nullptr ? site_->delivered.load(std::memory_order_relaxed) : 0;
+  }
+
+  // Fires when the caller stops the run, or when the attempt's time is up. Its callbacks may run on the clock's timer
+  // thread, and hold up every other timer while they do: they must be quick. In a stream, ask for it first on the
+  // thread that makes the attempt.
+  [[nodiscard]] StopToken stop_token() const {
+    if (site_ == nullptr) return {};
+#if PLANB_HAS_STOP_TOKEN
+    if (site_->clock != nullptr) {
+      if (site_->own_stop == nullptr) {
+        const StopToken none;
+        site_->own_stop =
+            std::make_unique<detail::AttemptStop>(site_->stop != nullptr ? *site_->stop : none, *site_->clock,
+                                                  site_->deadline.load(std::memory_order_relaxed));
+      }
+      return site_->own_stop->token();
+    }
+#endif
+    return site_->stop != nullptr ? *site_->stop : StopToken{};
+  }
+
+  Attempt() noexcept = default;
+  Attempt(int number, int number_in_step, int index, std::string_view name,
+          detail::AttemptSite* site = nullptr) noexcept
+      : attempt(number), step_attempt(number_in_step), step_index(index), step_name(name), site_(site) {}
+
+ private:
+  detail::AttemptSite* site_ = nullptr;
+};
+
+}  // namespace planb::inline PLANB_ABI

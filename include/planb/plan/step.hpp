@@ -1,0 +1,74 @@
+// Step: one entry of a plan.
+#pragma once
+
+#include <planb/error/cause.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/plan/detail/step_policy.hpp>
+#include <planb/time/optional_duration.hpp>
+#include <planb/gate/gate.hpp>
+#include <planb/error/predicate.hpp>
+#include <planb/plan/provide.hpp>
+#include <planb/schedule/schedules.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace planb::inline PLANB_ABI {
+
+// What is to be done about a cause: any of `Verdict(const Cause&)`, `Verdict(const E&)` for a concrete error type,
+// which then has no objection to any other error, or a member of E.
+using Classifier = detail::ErrorFunction<Verdict>;
+
+namespace detail {
+
+template <class Ctx, class Env>
+[[nodiscard]] Provide<Ctx, Env> provide_is_missing() {
+  static_assert(
+      std::is_void_v<Ctx> && !std::is_void_v<Ctx>,
+      "planb: a step has no `provide`: give it a Ctx or a factory, as in `.provide = [] { return Ctx{...}; }`");
+  return provide_is_missing<Ctx, Env>();
+}
+
+}  // namespace detail
+
+// Write it with designated initialisers: {.name = "openai", .provide = [] { return Llm{"openai"}; }, .attempts = 2}.
+// Its callables are copied into the plan, shared by all runs, and called through const.
+template <class Ctx, class Env = void>
+struct Step {
+  // For events, reports and messages; may be empty, and need not be unique.
+  std::string name = {};
+
+  // Where each attempt's context comes from; see Provide.
+  Provide<Ctx, Env> provide = detail::provide_is_missing<Ctx, Env>();
+
+  // Tries in this step, counting the first. Not given: 1, or until the schedule ends where one is given.
+  std::optional<int> attempts = std::nullopt;
+
+  // The wait between two attempts of this step. Not given: none.
+  Schedule schedule = {};
+
+  // Asked with each failure of this step: `false` leaves the step. Not given: every failure is retried.
+  detail::ErrorPredicate retry_while = {};
+
+  // Reads each failure before retry_while does: retry (no objection), leave the step, or end the run.
+  Classifier classify = {};
+
+  // Asked once, with the failure before it: `false`, or no failure yet, passes the step over.
+  detail::ErrorPredicate enter_when = {};
+
+  // A longer wait leaves the step at once. Not given: a provider's wait hint above one minute does.
+  OptionalDuration max_wait = std::nullopt;
+
+  // The time for one attempt, factory and call together. Not given, or the longest Duration: no limit.
+  OptionalDuration timeout = std::nullopt;
+
+  // The time that earlier steps must leave to this one out of the run's budget.
+  SaturatedDuration reserve = {};
+
+  // Asked before every attempt of this step, told after it. Shared with other plans and threads.
+  std::shared_ptr<Gate> gate = nullptr;
+};
+
+}  // namespace planb::inline PLANB_ABI

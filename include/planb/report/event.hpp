@@ -1,0 +1,311 @@
+// The events of a run, and the handlers that take them.
+#pragma once
+
+#include <planb/error/cause.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/detail/refuse.hpp>
+#include <planb/detail/function.hpp>
+#include <planb/report/detail/text.hpp>
+
+#include <concepts>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace planb::inline PLANB_ABI {
+
+// How a run ended.
+enum class RunEnd : unsigned char {
+  running,      // it has not
+  succeeded,
+  exhausted,    // no step left
+  aborted,      // a classifier said so, or a rule of the caller's threw
+  deadline,     // the budget is gone, or no step was left for lack of time
+  interrupted,  // a stop was requested
+  defect,       // a Defect was thrown
+};
+
+// Why a step was passed over without an attempt.
+enum class SkipReason : unsigned char {
+  declined,     // its enter_when (in scheduled entry: its predicate or schedule) did not accept the cause before it
+  gate_closed,  // its gate refused
+  out_of_time,  // the reserves of later steps left it no time
+};
+
+// Why a step was left, or the run ended, after a failed attempt.
+enum class LeaveReason : unsigned char {
+  none,
+  classified,      // the classifier sent the error on
+  not_retryable,   // retry_while said no
+  attempts_spent,  // all attempts of the step are used up
+  schedule_ended,
+  wait_too_long,   // longer than max_wait, or a wait hint above a minute without one
+  out_of_time,     // the wait would not end within the time left to the step
+  gate_closed,     // the step's gate refuses further attempts
+  partial_output,  // of a stream: StreamOptions::partial allows no further attempt after output
+};
+
+// What follows a failed attempt, as the failed step decided it. Entering the next step, or a stop, may still change it.
+struct NextMove {
+  enum Kind : unsigned char { retry, next_step, end };
+
+  Kind kind = end;
+  Duration delay{};                          // of a retry
+  RunEnd run_end = RunEnd::exhausted;        // of an end
+  LeaveReason reason = LeaveReason::none;    // of all but a retry
+};
+
+struct AttemptStart {
+  int attempt = 0;       // across all steps, from 1
+  int step_attempt = 0;  // within the step, from 1
+  int step_index = 0;    // from 0
+  std::string step_name = {};
+  TimePoint at{};
+};
+
+struct AttemptSuccess {
+  int attempt = 0;
+  int step_attempt = 0;
+  int step_index = 0;
+  std::string step_name = {};
+  TimePoint at{};
+  Duration duration{};  // since the attempt's start
+};
+
+struct AttemptFailure {
+  int attempt = 0;
+  int step_attempt = 0;
+  int step_index = 0;
+  std::string step_name = {};
+  TimePoint at{};
+  Duration duration{};
+  Cause cause = {};
+  std::optional<Verdict> verdict = std::nullopt;  // a classifier's or an acceptance check's; none: nobody was asked
+  NextMove next = {};
+};
+
+// A step was passed over without an attempt.
+struct StepSkipped {
+  int step_index = 0;
+  std::string step_name = {};
+  TimePoint at{};
+  SkipReason reason = SkipReason::declined;
+  std::optional<TimePoint> opens_at = std::nullopt;  // of a closed gate: when it may be tried again
+};
+
+namespace detail {
+struct EventAccess;
+}
+
+// One of the four. Owns what it tells, so a handler may store it.
+class Event {
+ public:
+  template <class E>
+    requires(std::same_as<E, AttemptStart> || std::same_as<E, AttemptSuccess> || std::same_as<E, AttemptFailure> ||
+             std::same_as<E, StepSkipped>)
+  explicit Event(E event) noexcept : event_(std::in_place_type<E>, std::move(event)) {}
+
+  // Calls f with the event that it is.
+  template <class F>
+  decltype(auto) visit(F&& f) const {
+    return std::visit(std::forward<F>(f), event_);
+  }
+
+  // The event as a T, or null.
+  template <class T>
+  [[nodiscard]] const T* get_if() const noexcept {
+    return std::get_if<T>(&event_);
+  }
+
+ private:
+  friend struct detail::EventAccess;
+
+  std::variant<AttemptStart, AttemptSuccess, AttemptFailure, StepSkipped> event_;
+};
+
+namespace detail {
+
+struct EventAccess {
+  // The cause of a failure that everybody has been told of.
+  [[nodiscard]] static Cause take_cause(Event& event) noexcept {
+    return std::move(std::get<AttemptFailure>(event.event_).cause);
+  }
+};
+
+}  // namespace detail
+
+// Several callables as one: a handler for some of the events, or a visitor.
+template <class... Fs>
+struct overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+overloaded(Fs...) -> overloaded<Fs...>;
+
+[[nodiscard]] constexpr const char* to_string(RunEnd end) noexcept {
+  switch (end) {
+    case RunEnd::running: return "running";
+    case RunEnd::succeeded: return "succeeded";
+    case RunEnd::exhausted: return "exhausted";
+    case RunEnd::aborted: return "aborted";
+    case RunEnd::deadline: return "deadline exceeded";
+    case RunEnd::interrupted: return "interrupted";
+    case RunEnd::defect: return "defect";
+  }
+  return "unknown";
+}
+
+[[nodiscard]] constexpr const char* to_string(SkipReason reason) noexcept {
+  switch (reason) {
+    case SkipReason::declined: return "declined";
+    case SkipReason::gate_closed: return "gate closed";
+    case SkipReason::out_of_time: return "out of time";
+  }
+  return "unknown";
+}
+
+[[nodiscard]] constexpr const char* to_string(LeaveReason reason) noexcept {
+  switch (reason) {
+    case LeaveReason::none: return "none";
+    case LeaveReason::classified: return "not worth retrying here";
+    case LeaveReason::not_retryable: return "not worth retrying";
+    case LeaveReason::attempts_spent: return "attempts used up";
+    case LeaveReason::schedule_ended: return "schedule ended";
+    case LeaveReason::wait_too_long: return "wait too long";
+    case LeaveReason::out_of_time: return "out of time";
+    case LeaveReason::gate_closed: return "gate closed";
+    case LeaveReason::partial_output: return "after partial output";
+  }
+  return "unknown";
+}
+
+namespace detail {
+
+template <class E>
+[[nodiscard]] std::string attempt_line(const char* kind, const E& event) {
+  std::string line = kind;
+  line += " #" + std::to_string(event.attempt) + " step=" + std::to_string(event.step_index);
+  append_name(line, event.step_name);
+  return line;
+}
+
+}  // namespace detail
+
+// An event as a line for people, such as
+//   AttemptFailure #2 step=0 openai 503 service unavailable, next step
+[[nodiscard]] inline std::string to_string(const AttemptStart& event) {
+  return detail::attempt_line("AttemptStart", event);
+}
+
+[[nodiscard]] inline std::string to_string(const AttemptSuccess& event) {
+  return detail::attempt_line("AttemptSuccess", event);
+}
+
+[[nodiscard]] inline std::string to_string(const AttemptFailure& event) {
+  std::string line = detail::attempt_line("AttemptFailure", event);
+  line += ' ';
+  detail::append_clipped(line, detail::describe(event.cause));
+  if (event.verdict && event.verdict->alert) line += " (alert)";
+  switch (event.next.kind) {
+    case NextMove::retry:
+      line += ", retry";
+      if (event.next.delay > Duration::zero()) line += " in " + detail::duration_text(event.next.delay);
+      break;
+    case NextMove::next_step:
+      line += ", next step";
+      if (event.next.reason > LeaveReason::attempts_spent) line += std::string(": ") + to_string(event.next.reason);
+      break;
+    case NextMove::end:
+      line += std::string(", end: ") + to_string(event.next.run_end);
+      if (event.next.reason == LeaveReason::partial_output) line += std::string(" ") + to_string(event.next.reason);
+      break;
+  }
+  return line;
+}
+
+[[nodiscard]] inline std::string to_string(const StepSkipped& event) {
+  std::string line = "StepSkipped step=" + std::to_string(event.step_index);
+  detail::append_name(line, event.step_name);
+  line += ' ';
+  line += to_string(event.reason);
+  if (event.opens_at) line += detail::open_text(detail::between(event.at, *event.opens_at), *event.opens_at);
+  return line;
+}
+
+[[nodiscard]] inline std::string to_string(const Event& event) {
+  return event.visit([](const auto& e) { return to_string(e); });
+}
+
+// What RunOptions::on_event holds: a callable over one kind of event or several (a lambda, an overload set, a generic
+// lambda), or over `const Event&`, which then gets those that it takes no other way. It is called inline, on the thread
+// that runs; what it throws is dropped. Copies share nothing: hand over std::ref(handler) to keep state outside.
+class EventHandler {
+ public:
+  EventHandler() noexcept = default;
+
+  template <class F>
+    requires(!std::same_as<std::remove_cvref_t<F>, EventHandler>)
+  EventHandler(F&& handler) {  // NOLINT(google-explicit-constructor): options are written with lambdas
+    using Target = std::decay_t<F>;
+    static_assert(takes<Target, AttemptStart> || takes<Target, AttemptSuccess> || takes<Target, AttemptFailure> ||
+                      takes<Target, StepSkipped>,
+                  "planb: an event handler must take one of AttemptStart, AttemptSuccess, AttemptFailure, StepSkipped "
+                  "or Event, by const reference");
+    static_assert(std::is_copy_constructible_v<Target>,
+                  "planb: an event handler must be copyable; hand over std::ref(handler) for one that is not");
+    if (detail::is_empty<Target>(handler)) return;  // none
+    call_ = detail::Function<void(const Event&)>(Adapter<Target>{std::forward<F>(handler)});
+    kinds_ = static_cast<unsigned char>((takes<Target, AttemptStart> ? 1U : 0U) |
+                                        (takes<Target, AttemptSuccess> ? 2U : 0U) |
+                                        (takes<Target, AttemptFailure> ? 4U : 0U) |
+                                        (takes<Target, StepSkipped> ? 8U : 0U));
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return kinds_ != 0; }
+
+  // Whether it takes events of this kind; others need not be made.
+  template <class E>
+  [[nodiscard]] bool wants() const noexcept {
+    return (kinds_ & bit<E>) != 0;
+  }
+
+  void operator()(const Event& event) const { call_(event); }
+
+ private:
+  template <class E>
+  static constexpr unsigned bit = std::same_as<E, AttemptStart>     ? 1U
+                                  : std::same_as<E, AttemptSuccess> ? 2U
+                                  : std::same_as<E, AttemptFailure> ? 4U
+                                                                    : 8U;
+
+  template <class F, class E>
+  static constexpr bool takes =  // the second is not even asked where the first will do: that might not compile
+      std::disjunction_v<std::is_invocable<F&, const E&>, std::is_invocable<F&, const Event&>>;
+
+  template <class F>
+  struct Adapter {
+    mutable F handler;  // a handler may be a mutable lambda
+
+    void operator()(const Event& event) const {
+      event.visit([&](const auto& e) { call(e, event); });
+    }
+
+    // Not inside the lambda: there, Clang would look at the call with an Event for a handler that takes none.
+    template <class E>
+    void call(const E& e, const Event& event) const {
+      if constexpr (std::is_invocable_v<F&, const E&>) {
+        static_cast<void>(handler(e));
+      } else if constexpr (std::is_invocable_v<F&, const Event&>) {
+        static_cast<void>(handler(event));
+      }
+    }
+  };
+
+  detail::Function<void(const Event&)> call_;
+  unsigned char kinds_ = 0;
+};
+
+}  // namespace planb::inline PLANB_ABI

@@ -1,0 +1,130 @@
+// Schedule and ScheduleRun: the type, and a run through one. The schedules themselves are in schedule.hpp.
+#pragma once
+
+#include <planb/error/cause.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/detail/config.hpp>
+#include <planb/schedule/detail/random.hpp>
+#include <planb/schedule/detail/node.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace planb::inline PLANB_ABI {
+
+// What a schedule may look at when it is asked for the next delay.
+struct ScheduleInput {
+  int attempt;              // how often it has been asked in this run, this time included
+  Duration elapsed;         // since it was first asked
+  Duration previous_delay;  // what it answered last time; zero at first
+  TimePoint now;
+  const Cause& cause;  // the failure just seen
+};
+
+namespace detail {
+struct ScheduleAccess;
+}
+
+// An immutable description; every run steps through a state of its own (ScheduleRun), so one Schedule serves many runs
+// and threads. A copy costs a reference count. A default-constructed one is no schedule at all.
+class Schedule {
+ public:
+  Schedule() noexcept = default;
+
+  // Your own. `fn(const ScheduleInput&)` gives the delay, or none (std::optional) where the schedule ends; a negative
+  // delay counts as zero. It is shared between runs, so it is called as const; what a run needs to know is in its
+  // input. The name is what to_string gives.
+  template <class F>
+  [[nodiscard]] static Schedule from(std::string name, F fn);
+
+  [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
+
+  // Whether it comes to an end by itself, or may do so (Schedule::from). One that does not needs `attempts`.
+  [[nodiscard]] bool ends() const noexcept { return node_ == nullptr || node_->ends(); }
+
+ private:
+  friend struct detail::ScheduleAccess;
+
+  explicit Schedule(detail::NodePtr node) noexcept : node_(std::move(node)) {}
+
+  detail::NodePtr node_;
+};
+
+namespace detail {
+
+struct ScheduleAccess {
+  [[nodiscard]] static const NodePtr& node(const Schedule& schedule) noexcept { return schedule.node_; }
+
+  // Takes a new node. As its base, so that shared_ptr is instantiated once and not for each kind of node.
+  [[nodiscard]] static Schedule take(const ScheduleNode* node) { return Schedule(NodePtr(node)); }
+};
+
+}  // namespace detail
+
+// Steps through a schedule that outlives it. Cheap to make: the state starts at the first next(), within the object for
+// all but large compositions (one allocation), and the random generator at the first draw.
+class ScheduleRun {
+ public:
+  // Has ended.
+  ScheduleRun() noexcept = default;
+
+  // With a seed, the jitter of two runs is the same; without, no two runs draw the same.
+  explicit ScheduleRun(const Schedule& schedule, std::optional<std::uint64_t> seed = {}) noexcept
+      : node_(detail::ScheduleAccess::node(schedule).get()), random_(seed) {}
+  explicit ScheduleRun(Schedule&&, std::optional<std::uint64_t> = {}) = delete;  // it would be gone
+
+  ScheduleRun(ScheduleRun&& other) noexcept { take(other); }
+  ScheduleRun& operator=(ScheduleRun&& other) noexcept {
+    if (this != &other) take(other);
+    return *this;
+  }
+  ~ScheduleRun() = default;
+
+  // False where it has no schedule, or has seen it end.
+  [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
+
+  // The delay before the next attempt, after a failure with this cause; none where the schedule has ended, and from
+  // then on. Throws what a function of the schedule throws, and std::bad_alloc.
+  [[nodiscard]] std::optional<Duration> next(TimePoint now, const Cause& cause) {
+    if (node_ == nullptr) return std::nullopt;
+    if (!started_) start();
+    const detail::Answer answer = node_->next(state(), detail::ScheduleAsk{now, cause, random_});
+    if (!answer) {
+      node_ = nullptr;
+      return std::nullopt;
+    }
+    return answer->delay;
+  }
+
+ private:
+  static constexpr std::size_t room = 64 / sizeof(detail::StateSlot);
+
+  void start() {
+    if (node_->slot_count() > room) large_.reset(new detail::StateSlot[node_->slot_count()]);
+    node_->start(state());
+    started_ = true;
+  }
+
+  [[nodiscard]] detail::StateSlot* state() noexcept { return large_ != nullptr ? large_.get() : small_; }
+
+  void take(ScheduleRun& other) noexcept {
+    node_ = std::exchange(other.node_, nullptr);
+    random_ = other.random_;
+    started_ = std::exchange(other.started_, false);
+    large_ = std::move(other.large_);
+    if (started_ && large_ == nullptr) std::memcpy(small_, other.small_, sizeof small_);  // states are trivial
+  }
+
+  const detail::ScheduleNode* node_ = nullptr;
+  detail::Random random_;
+  bool started_ = false;
+  std::unique_ptr<detail::StateSlot[]> large_;
+  detail::StateSlot small_[room];  // uninitialised until it is needed
+};
+
+}  // namespace planb::inline PLANB_ABI
