@@ -1,9 +1,9 @@
 // The loop that a user writes around a PlanRun.
 #pragma once
 
+#include <planb/engine/plan_run.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/plan/metadata.hpp>
-#include <planb/engine/plan_run.hpp>
 
 #include <optional>
 #include <utility>

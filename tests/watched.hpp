@@ -1,8 +1,8 @@
 // What a test's world, a struct that plays the caller's part in a run, keeps an eye on.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/testing/virtual_clock.hpp>
+#include <planb/time/clock.hpp>
 
 #include <utility>
 

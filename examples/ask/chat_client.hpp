@@ -1,10 +1,10 @@
 // ChatClient: one provider over HTTP.
 #pragma once
 
-#include <planb/plan/attempt.hpp>
-#include <planb/time/clock.hpp>
 #include <planb/error/error_traits.hpp>
 #include <planb/error/retry_after.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/time/clock.hpp>
 
 #include "provider.hpp"
 #include "sse.hpp"

@@ -1,7 +1,9 @@
 // Providers on this machine, for the demonstration and for the tests: real sockets, made-up answers.
 #pragma once
 
-#include <planb/schedule/schedules.hpp>
+#include <planb/schedule/combinators.hpp>
+#include <planb/schedule/jitter.hpp>
+#include <planb/schedule/leaves.hpp>
 
 #include "provider.hpp"
 

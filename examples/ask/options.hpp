@@ -1,10 +1,12 @@
 // The command line.
 #pragma once
 
-#include <planb/error/http_classifier.hpp>
-#include <planb/time/clock.hpp>
-#include <planb/schedule/schedules.hpp>
 #include <planb/engine/stream_options.hpp>
+#include <planb/error/http_classifier.hpp>
+#include <planb/schedule/combinators.hpp>
+#include <planb/schedule/jitter.hpp>
+#include <planb/schedule/leaves.hpp>
+#include <planb/time/clock.hpp>
 
 #include "provider.hpp"
 #include "text.hpp"

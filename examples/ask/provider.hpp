@@ -1,8 +1,10 @@
 // A provider: where its chat completions are, and what it is sent.
 #pragma once
 
+#include <planb/schedule/combinators.hpp>
+#include <planb/schedule/jitter.hpp>
+#include <planb/schedule/leaves.hpp>
 #include <planb/time/clock.hpp>
-#include <planb/schedule/schedules.hpp>
 
 #include "text.hpp"
 

@@ -2,8 +2,8 @@
 // statuses.
 #pragma once
 
-#include <planb/gate/circuit_breaker.hpp>
 #include <planb/error/http_classifier.hpp>
+#include <planb/gate/circuit_breaker.hpp>
 #include <planb/planb.hpp>
 
 #include "provider.hpp"

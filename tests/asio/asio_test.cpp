@@ -15,8 +15,8 @@
 #endif
 #include <asio.hpp>
 
-#include <planb/gate/circuit_breaker.hpp>
 #include <planb/coro.hpp>
+#include <planb/gate/circuit_breaker.hpp>
 #include <planb/testing.hpp>
 
 #include <algorithm>

@@ -2,11 +2,11 @@
 // attempts beyond the script answer.
 #pragma once
 
-#include <planb/error/cause.hpp>
-#include <planb/time/clock.hpp>
-#include <planb/plan/detail/step_policy.hpp>
 #include <planb/engine/run_options.hpp>
 #include <planb/engine/stream_options.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/plan/detail/step_policy.hpp>
+#include <planb/time/clock.hpp>
 
 #include <algorithm>
 #include <chrono>

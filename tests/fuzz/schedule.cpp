@@ -1,10 +1,12 @@
 // Schedules, durations and numbers as text: whatever the text, a value that prints as what reads as that value, or an
 // error at a place within the text.
-#include <planb/error/cause.hpp>
 #include <planb/detail/decimal.hpp>
-#include <planb/time/detail/duration_text.hpp>
-#include <planb/schedule/schedules.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/schedule/combinators.hpp>
+#include <planb/schedule/jitter.hpp>
+#include <planb/schedule/leaves.hpp>
 #include <planb/schedule/text.hpp>
+#include <planb/time/detail/duration_text.hpp>
 
 #include <algorithm>
 #include <cstddef>

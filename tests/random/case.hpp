@@ -2,10 +2,10 @@
 // shares plain data types with the library, and no code.
 #pragma once
 
-#include <planb/error/cause.hpp>
-#include <planb/time/clock.hpp>
-#include <planb/report/event.hpp>
 #include <planb/engine/stream_options.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/report/event.hpp>
+#include <planb/time/clock.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,9 @@
 // Every way to run a case, and what each run is seen to do.
 #pragma once
 
-#include <planb/error/accepting.hpp>
 #include <planb/drive/committing.hpp>
 #include <planb/engine/plan_run.hpp>
+#include <planb/error/accepting.hpp>
 #include <planb/run.hpp>
 #include <planb/stream.hpp>
 

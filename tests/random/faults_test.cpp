@@ -1,11 +1,13 @@
 // What goes wrong around a run: memory that is not there, at every allocation, and exceptions from every function of
 // the caller's, at every call. Each time every start has its end, contexts and permits are given back, the metadata is
 // restored, and nothing leaks. A program of its own: it replaces operator new.
-#include <planb/gate/circuit_breaker.hpp>
-#include <planb/error/http_classifier.hpp>
 #include <planb/engine/plan_run.hpp>
+#include <planb/error/http_classifier.hpp>
+#include <planb/gate/circuit_breaker.hpp>
 #include <planb/run.hpp>
-#include <planb/schedule/schedules.hpp>
+#include <planb/schedule/combinators.hpp>
+#include <planb/schedule/jitter.hpp>
+#include <planb/schedule/leaves.hpp>
 #include <planb/testing/virtual_clock.hpp>
 
 #include <chrono>

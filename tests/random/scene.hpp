@@ -2,11 +2,13 @@
 // what it sees, and checks what holds in every run.
 #pragma once
 
+#include <planb/engine/run_options.hpp>
+#include <planb/engine/stream_options.hpp>
 #include <planb/gate/circuit_breaker.hpp>
 #include <planb/plan/plan.hpp>
-#include <planb/engine/run_options.hpp>
-#include <planb/schedule/schedules.hpp>
-#include <planb/engine/stream_options.hpp>
+#include <planb/schedule/combinators.hpp>
+#include <planb/schedule/jitter.hpp>
+#include <planb/schedule/leaves.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // committing(producer_or_source, predicate, prelude_limit): a stream with a say in which elements count as output.
 #pragma once
 
-#include <planb/error/accepting.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/invoke.hpp>
+#include <planb/error/accepting.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -59,6 +59,9 @@ template <class F>
     return inner;
   }
 }
+
+template <class F>
+using StreamTarget = std::remove_reference_t<decltype(detail::stream_target(std::declval<F&>()))>;
 
 // Where an attempt's output begins.
 struct CommitAtOnce {

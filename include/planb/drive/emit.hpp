@@ -1,12 +1,12 @@
 // Emit: what a stream's producer is handed to give its elements.
 #pragma once
 
-#include <planb/error/cause.hpp>
-#include <planb/drive/committing.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/engine/detail/engine.hpp>
-#include <planb/error/detail/failure_room.hpp>
 #include <planb/detail/invoke.hpp>
+#include <planb/drive/committing.hpp>
+#include <planb/engine/detail/engine.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/failure_room.hpp>
 #include <planb/error/result_traits.hpp>
 
 #include <algorithm>

@@ -1,20 +1,20 @@
 // PlanStream: the elements that a plan's sources give, as one range.
 #pragma once
 
-#include <planb/plan/attempt.hpp>
+#include <planb/detail/config.hpp>
 #include <planb/drive/committing.hpp>
 #include <planb/drive/detail/call_with.hpp>
-#include <planb/error/detail/catch.hpp>
-#include <planb/detail/config.hpp>
 #include <planb/drive/detail/drive.hpp>
 #include <planb/engine/detail/engine.hpp>
+#include <planb/engine/stream_options.hpp>
+#include <planb/error/detail/catch.hpp>
+#include <planb/error/result_traits.hpp>
+#include <planb/plan/attempt.hpp>
 #include <planb/plan/metadata.hpp>
 #include <planb/plan/plan.hpp>
-#include <planb/report/plan_error.hpp>
 #include <planb/plan/provide.hpp>
+#include <planb/report/plan_error.hpp>
 #include <planb/report/report.hpp>
-#include <planb/error/result_traits.hpp>
-#include <planb/engine/stream_options.hpp>
 
 #include <cstddef>
 #include <deque>

@@ -3,8 +3,8 @@
 
 #include <planb/detail/config.hpp>
 #include <planb/drive/detail/coro_await.hpp>
-#include <planb/error/detail/misuse.hpp>
 #include <planb/drive/detail/task_wait.hpp>
+#include <planb/error/detail/misuse.hpp>
 #include <planb/plan/metadata.hpp>
 
 #include <atomic>

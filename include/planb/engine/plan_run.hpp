@@ -1,17 +1,17 @@
 // PlanRun: one run in progress, for programs with their own event loop.
 #pragma once
 
-#include <planb/plan/attempt.hpp>
-#include <planb/error/cause.hpp>
-#include <planb/error/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/engine/detail/engine.hpp>
+#include <planb/engine/run_options.hpp>
+#include <planb/engine/stream_options.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/catch.hpp>
 #include <planb/error/detail/failure_room.hpp>
+#include <planb/plan/attempt.hpp>
 #include <planb/plan/metadata.hpp>
 #include <planb/plan/plan.hpp>
 #include <planb/report/report.hpp>
-#include <planb/engine/run_options.hpp>
-#include <planb/engine/stream_options.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -1,10 +1,10 @@
 // RunOptions: what one run is told besides its plan.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/time/optional_duration.hpp>
 #include <planb/report/event.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/time/optional_duration.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -1,9 +1,9 @@
 // accepting(fn, predicate): a callable with a check on the value that it returns.
 #pragma once
 
-#include <planb/error/cause.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/invoke.hpp>
+#include <planb/error/cause.hpp>
 #include <planb/error/result_traits.hpp>
 
 #include <optional>

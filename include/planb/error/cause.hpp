@@ -1,10 +1,12 @@
 // Cause: why an attempt failed, whether its error was thrown or returned.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/error/detail/error_ops.hpp>
 #include <planb/error/error_traits.hpp>
+#include <planb/error/provider_error.hpp>
+#include <planb/error/verdict.hpp>
+#include <planb/time/clock.hpp>
 
 #include <cstddef>
 #include <exception>
@@ -26,62 +28,6 @@ enum class CauseKind : unsigned char {
   interrupted,  // the caller asked to stop, or the attempt was abandoned
   rejected,     // an acceptance check refused the value; the value is kept
   defect,       // a bug in this program
-};
-
-// What is to be done about a cause.
-enum class Action : unsigned char {
-  retry,         // no objection: retry_while, attempts and the schedule decide
-  next_step,     // leave this step
-  next_guarded,  // leave this step for a later one whose enter_when accepts the cause; abort where none does
-  abort,         // end the run
-};
-
-// What a failure was, and so about whom: for metrics and rules. The table of http_classifier (docs/errors.md) says which
-// statuses and codes are which.
-enum class FailureClass : unsigned char {
-  connection,        // the way there: refused, reset, unreachable
-  timeout,           // no answer in time
-  rate_limited,      // too many requests
-  overloaded,        // busy or down for a while
-  server_error,      // a fault of the provider's
-  conflict,          // it met another request, or came too early
-  quota,             // the account is empty
-  auth,              // the key, or what it may do
-  not_found,         // the model, or the address
-  context_too_long,  // a larger window may take it
-  content_refused,   // a policy forbids the content
-  invalid_request,   // the request is wrong
-  rejected_value,    // an acceptance check turned the value down, and nothing says why
-  unknown,           // nothing that is read says what it was
-};
-
-[[nodiscard]] constexpr const char* to_string(FailureClass failure_class) noexcept {
-  switch (failure_class) {
-    case FailureClass::connection: return "connection";
-    case FailureClass::timeout: return "timeout";
-    case FailureClass::rate_limited: return "rate limited";
-    case FailureClass::overloaded: return "overloaded";
-    case FailureClass::server_error: return "server error";
-    case FailureClass::conflict: return "conflict";
-    case FailureClass::quota: return "quota";
-    case FailureClass::auth: return "auth";
-    case FailureClass::not_found: return "not found";
-    case FailureClass::context_too_long: return "context too long";
-    case FailureClass::content_refused: return "content refused";
-    case FailureClass::invalid_request: return "invalid request";
-    case FailureClass::rejected_value: return "rejected value";
-    case FailureClass::unknown: return "unknown";
-  }
-  return "unknown";
-}
-
-struct Verdict {
-  Action action = Action::retry;
-  bool alert = false;  // somebody should hear of it, whatever the run makes of it
-  FailureClass failure_class = FailureClass::unknown;
-
-  // Whether the same is to be done. What the failure was takes no part.
-  friend constexpr bool operator==(Verdict a, Verdict b) noexcept { return a.action == b.action && a.alert == b.alert; }
 };
 
 // "A bug in this program": never retried, never falls back; leaves every driver as it was thrown.

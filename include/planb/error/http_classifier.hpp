@@ -1,9 +1,9 @@
 // http_classifier: reads what a failure says, and about whom, and so what is to be done.
 #pragma once
 
-#include <planb/error/cause.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/refuse.hpp>
+#include <planb/error/cause.hpp>
 #include <planb/error/detail/http_rules.hpp>
 #include <planb/error/error_traits.hpp>
 #include <planb/error/predicate.hpp>

@@ -1,8 +1,8 @@
 // Parsed<T>: what reading a text gave, or where it went wrong and what was expected there.
 #pragma once
 
-#include <planb/error/checked.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/error/checked.hpp>
 
 #include <string>
 

@@ -1,11 +1,11 @@
 // The forms in which a plan takes questions about an error: of a Cause, of one error type, or one of its members.
 #pragma once
 
-#include <planb/error/cause.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/detail/refuse.hpp>
-#include <planb/error/detail/error_ops.hpp>
 #include <planb/detail/function.hpp>
+#include <planb/detail/refuse.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/error_ops.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -1,17 +1,17 @@
 // CircuitBreaker: a gate that keeps calls away from a provider that is failing.
 #pragma once
 
-#include <planb/error/cause.hpp>
-#include <planb/time/clock.hpp>
-#include <planb/error/detail/catch.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/detail/refuse.hpp>
 #include <planb/detail/function.hpp>
+#include <planb/detail/refuse.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/catch.hpp>
+#include <planb/error/predicate.hpp>
 #include <planb/gate/detail/outcome_window.hpp>
+#include <planb/gate/gate.hpp>
+#include <planb/time/clock.hpp>
 #include <planb/time/duration.hpp>
 #include <planb/time/optional_duration.hpp>
-#include <planb/gate/gate.hpp>
-#include <planb/error/predicate.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,9 +1,9 @@
 // Gate: asked before every attempt of a step, told after it. A circuit breaker is one; a rate limiter could be another.
 #pragma once
 
+#include <planb/detail/config.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/time/clock.hpp>
-#include <planb/detail/config.hpp>
 
 #include <atomic>
 #include <concepts>

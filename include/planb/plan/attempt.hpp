@@ -1,9 +1,9 @@
 // Attempt: what a running attempt knows of itself.
 #pragma once
 
+#include <planb/detail/config.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/time/clock.hpp>
-#include <planb/detail/config.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -1,15 +1,14 @@
 // ExecutionPlan: a fallback chain as a value.
 #pragma once
 
-#include <planb/plan/attempt.hpp>
-#include <planb/error/checked.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/refuse.hpp>
-#include <planb/plan/detail/step_policy.hpp>
-#include <planb/report/detail/text.hpp>
+#include <planb/error/checked.hpp>
 #include <planb/error/predicate.hpp>
-#include <planb/plan/provide.hpp>
 #include <planb/error/result_traits.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/plan/detail/step_policy.hpp>
+#include <planb/plan/provide.hpp>
 #include <planb/plan/step.hpp>
 
 #include <algorithm>

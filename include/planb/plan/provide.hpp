@@ -1,14 +1,14 @@
 // What a step's `provide` may be, and how an attempt gets its context from it.
 #pragma once
 
-#include <planb/plan/attempt.hpp>
-#include <planb/error/cause.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/detail/refuse.hpp>
-#include <planb/error/detail/failure_room.hpp>
 #include <planb/detail/function.hpp>
-#include <planb/plan/detail/view.hpp>
+#include <planb/detail/refuse.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/failure_room.hpp>
 #include <planb/error/result_traits.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/plan/detail/view.hpp>
 
 #include <cstddef>
 #include <memory>

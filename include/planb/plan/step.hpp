@@ -1,15 +1,15 @@
 // Step: one entry of a plan.
 #pragma once
 
-#include <planb/error/cause.hpp>
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/plan/detail/step_policy.hpp>
-#include <planb/time/optional_duration.hpp>
-#include <planb/gate/gate.hpp>
+#include <planb/error/cause.hpp>
 #include <planb/error/predicate.hpp>
+#include <planb/gate/gate.hpp>
+#include <planb/plan/detail/step_policy.hpp>
 #include <planb/plan/provide.hpp>
-#include <planb/schedule/schedules.hpp>
+#include <planb/schedule/schedule.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/time/optional_duration.hpp>
 
 #include <memory>
 #include <optional>

@@ -1,12 +1,12 @@
 // The events of a run, and the handlers that take them.
 #pragma once
 
-#include <planb/error/cause.hpp>
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/detail/refuse.hpp>
 #include <planb/detail/function.hpp>
+#include <planb/detail/refuse.hpp>
+#include <planb/error/cause.hpp>
 #include <planb/report/detail/text.hpp>
+#include <planb/time/clock.hpp>
 
 #include <concepts>
 #include <optional>

@@ -1,12 +1,12 @@
 // RunReport: who answered, and for every step that the run came to, what became of it.
 #pragma once
 
-#include <planb/error/cause.hpp>
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/inline_vector.hpp>
+#include <planb/error/cause.hpp>
 #include <planb/report/detail/text.hpp>
 #include <planb/report/event.hpp>
+#include <planb/time/clock.hpp>
 
 #include <cstddef>
 #include <optional>

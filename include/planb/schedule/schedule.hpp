@@ -1,11 +1,11 @@
 // Schedule and ScheduleRun: the type, and a run through one. The schedules themselves are in schedule.hpp.
 #pragma once
 
-#include <planb/error/cause.hpp>
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/schedule/detail/random.hpp>
+#include <planb/error/cause.hpp>
 #include <planb/schedule/detail/node.hpp>
+#include <planb/schedule/detail/random.hpp>
+#include <planb/time/clock.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -7,13 +7,15 @@
 // 10ms or 1.5s; digits below a nanosecond are cut off. Space is allowed between tokens.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/decimal.hpp>
-#include <planb/time/detail/duration_text.hpp>
-#include <planb/schedule/detail/node.hpp>
 #include <planb/error/parsed.hpp>
-#include <planb/schedule/schedules.hpp>
+#include <planb/schedule/combinators.hpp>
+#include <planb/schedule/detail/node.hpp>
+#include <planb/schedule/jitter.hpp>
+#include <planb/schedule/leaves.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/time/detail/duration_text.hpp>
 
 #include <cstddef>
 #include <limits>

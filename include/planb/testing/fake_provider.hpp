@@ -1,13 +1,13 @@
 // FakeProvider: a provider defined by what it does at each call.
 #pragma once
 
-#include <planb/plan/attempt.hpp>
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/function.hpp>
+#include <planb/error/error_traits.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/time/clock.hpp>
 #include <planb/time/duration.hpp>
 #include <planb/time/optional_duration.hpp>
-#include <planb/error/error_traits.hpp>
 
 #include <cstddef>
 #include <exception>

@@ -1,10 +1,10 @@
 // VirtualClock: time that passes only when somebody waits for it.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/time/duration.hpp>
+#include <planb/time/clock.hpp>
 #include <planb/time/detail/timer_heap.hpp>
+#include <planb/time/duration.hpp>
 #include <planb/time/optional_duration.hpp>
 
 #include <algorithm>

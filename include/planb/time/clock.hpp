@@ -3,8 +3,8 @@
 
 #include <planb/detail/config.hpp>
 #include <planb/detail/function.hpp>
-#include <planb/time/duration.hpp>
 #include <planb/time/detail/timer_queue.hpp>
+#include <planb/time/duration.hpp>
 #include <planb/time/timer.hpp>
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // How a user's callable is called: with its attempt, if it takes that.
 #pragma once
 
-#include <planb/error/accepting.hpp>
-#include <planb/plan/attempt.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/invoke.hpp>
+#include <planb/error/accepting.hpp>
+#include <planb/plan/attempt.hpp>
 #include <planb/plan/detail/view.hpp>
 
 #include <concepts>

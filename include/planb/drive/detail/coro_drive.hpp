@@ -1,18 +1,18 @@
 // The loop under co_run_with_plan: engine, attempt, outcome, with awaits in between. No policy.
 #pragma once
 
-#include <planb/plan/attempt.hpp>
-#include <planb/drive/detail/call_with.hpp>
-#include <planb/error/detail/catch.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/drive/detail/call_with.hpp>
 #include <planb/drive/detail/coro_await.hpp>
 #include <planb/drive/detail/drive.hpp>
 #include <planb/engine/detail/engine.hpp>
-#include <planb/time/duration.hpp>
+#include <planb/engine/run_options.hpp>
+#include <planb/error/detail/catch.hpp>
+#include <planb/plan/attempt.hpp>
 #include <planb/plan/metadata.hpp>
 #include <planb/plan/plan.hpp>
 #include <planb/plan/provide.hpp>
-#include <planb/engine/run_options.hpp>
+#include <planb/time/duration.hpp>
 
 #include <coroutine>
 #include <cstddef>

@@ -1,18 +1,18 @@
 // The loop under every driver that calls: engine, attempt, outcome. No policy.
 #pragma once
 
-#include <planb/error/accepting.hpp>
-#include <planb/plan/attempt.hpp>
-#include <planb/error/cause.hpp>
-#include <planb/error/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/engine/detail/engine.hpp>
+#include <planb/error/accepting.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/catch.hpp>
 #include <planb/error/detail/failure_room.hpp>
+#include <planb/error/result_traits.hpp>
+#include <planb/plan/attempt.hpp>
 #include <planb/plan/metadata.hpp>
+#include <planb/plan/provide.hpp>
 #include <planb/report/plan_error.hpp>
 #include <planb/report/plan_result.hpp>
-#include <planb/plan/provide.hpp>
-#include <planb/error/result_traits.hpp>
 
 #include <cstdlib>
 #include <optional>

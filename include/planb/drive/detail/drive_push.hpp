@@ -1,13 +1,13 @@
 // The loop under a pushed stream: engine, attempt, outcome. No policy.
 #pragma once
 
-#include <planb/plan/attempt.hpp>
-#include <planb/error/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/drive/detail/drive.hpp>
 #include <planb/engine/detail/engine.hpp>
-#include <planb/plan/metadata.hpp>
+#include <planb/error/detail/catch.hpp>
 #include <planb/error/result_traits.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/plan/metadata.hpp>
 
 #include <type_traits>
 #include <utility>

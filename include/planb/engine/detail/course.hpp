@@ -1,15 +1,15 @@
 // Course: how far a run has come, and what the rules of a step say of a failure. QuietRun: a run that needs no more.
 #pragma once
 
-#include <planb/plan/attempt.hpp>
-#include <planb/error/cause.hpp>
-#include <planb/time/clock.hpp>
-#include <planb/error/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/inline_vector.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/catch.hpp>
+#include <planb/plan/attempt.hpp>
 #include <planb/plan/detail/step_policy.hpp>
-#include <planb/report/event.hpp>
 #include <planb/plan/metadata.hpp>
+#include <planb/report/event.hpp>
+#include <planb/time/clock.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -2,23 +2,23 @@
 // wait and starts no thread. All drivers are made of it.
 #pragma once
 
-#include <planb/plan/attempt.hpp>
-#include <planb/error/cause.hpp>
-#include <planb/time/clock.hpp>
-#include <planb/error/detail/catch.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/engine/detail/course.hpp>
+#include <planb/engine/detail/options_view.hpp>
+#include <planb/engine/run_options.hpp>
+#include <planb/engine/stream_options.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/catch.hpp>
 #include <planb/error/detail/failure_room.hpp>
 #include <planb/error/detail/misuse.hpp>
-#include <planb/engine/detail/options_view.hpp>
-#include <planb/plan/detail/step_policy.hpp>
-#include <planb/report/event.hpp>
 #include <planb/gate/gate.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/plan/detail/step_policy.hpp>
 #include <planb/plan/metadata.hpp>
+#include <planb/report/event.hpp>
 #include <planb/report/report.hpp>
-#include <planb/engine/run_options.hpp>
-#include <planb/schedule/schedules.hpp>
-#include <planb/engine/stream_options.hpp>
+#include <planb/schedule/schedule.hpp>
+#include <planb/time/clock.hpp>
 
 #include <algorithm>
 #include <chrono>

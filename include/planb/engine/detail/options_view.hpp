@@ -1,11 +1,11 @@
 // The options of a run as the engine sees them: borrowed, from RunOptions or StreamOptions.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/time/optional_duration.hpp>
-#include <planb/report/event.hpp>
 #include <planb/engine/run_options.hpp>
+#include <planb/report/event.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/time/optional_duration.hpp>
 
 #include <cstdint>
 #include <optional>

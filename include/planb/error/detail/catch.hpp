@@ -1,8 +1,8 @@
 // The handlers around every attempt, in one place: an attempt may throw anything.
 #pragma once
 
-#include <planb/error/cause.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/error/cause.hpp>
 
 #include <exception>
 

@@ -3,6 +3,7 @@
 
 #include <planb/detail/config.hpp>
 #include <planb/error/error_traits.hpp>
+#include <planb/error/provider_error.hpp>
 
 #include <atomic>
 #include <cerrno>

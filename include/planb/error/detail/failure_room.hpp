@@ -1,9 +1,9 @@
 // What an attempt leaves that failed, before the engine hears of it, and how a result that carries an error is read.
 #pragma once
 
+#include <planb/detail/config.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/catch.hpp>
-#include <planb/detail/config.hpp>
 #include <planb/error/result_traits.hpp>
 
 #include <exception>

@@ -1,9 +1,9 @@
 // What http_classifier knows and was told: its table, how it reads errors, and how it compares codes and messages.
 #pragma once
 
-#include <planb/error/cause.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/refuse.hpp>
+#include <planb/error/cause.hpp>
 #include <planb/error/error_traits.hpp>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // misuse(): what becomes of a caller that breaks a protocol, such as that of a run by hand or of a Task.
 #pragma once
 
-#include <planb/error/cause.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/refuse.hpp>
+#include <planb/error/cause.hpp>
 
 #include <string>
 

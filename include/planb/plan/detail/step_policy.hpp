@@ -1,12 +1,12 @@
 // A step as the engine sees it: its rules without its context type. Views into a Step that lives elsewhere.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
-#include <planb/time/optional_duration.hpp>
-#include <planb/gate/gate.hpp>
 #include <planb/error/predicate.hpp>
-#include <planb/schedule/schedules.hpp>
+#include <planb/gate/gate.hpp>
+#include <planb/schedule/schedule.hpp>
+#include <planb/time/clock.hpp>
+#include <planb/time/optional_duration.hpp>
 
 #include <limits>
 #include <optional>

@@ -1,8 +1,8 @@
 // Bits of text for events and reports.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/time/clock.hpp>
 
 #include <cstddef>
 #include <string>

@@ -1,10 +1,10 @@
 // What schedules take as arguments, and how nonsense is turned down.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/refuse.hpp>
 #include <planb/schedule/schedule.hpp>
+#include <planb/time/clock.hpp>
 
 #include <chrono>
 #include <concepts>

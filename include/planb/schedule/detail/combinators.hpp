@@ -1,14 +1,14 @@
 // The schedules that are made of others.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/refuse.hpp>
+#include <planb/error/predicate.hpp>
 #include <planb/schedule/detail/args.hpp>
 #include <planb/schedule/detail/leaves.hpp>
 #include <planb/schedule/detail/node.hpp>
-#include <planb/error/predicate.hpp>
 #include <planb/schedule/schedule.hpp>
+#include <planb/time/clock.hpp>
 
 #include <algorithm>
 #include <optional>

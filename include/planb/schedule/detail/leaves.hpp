@@ -2,11 +2,11 @@
 // one step.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/schedule/detail/args.hpp>
 #include <planb/schedule/detail/node.hpp>
 #include <planb/schedule/schedule.hpp>
+#include <planb/time/clock.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,9 @@
 // What a schedule is made of: a tree of immutable nodes, each stepping through a little state that a run owns.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/schedule/detail/random.hpp>
+#include <planb/time/clock.hpp>
 
 #include <cstddef>
 #include <memory>

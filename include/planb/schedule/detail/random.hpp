@@ -1,8 +1,8 @@
 // A small generator for jitter: eight bytes of state, seeded in nanoseconds and only when first asked.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
+#include <planb/time/clock.hpp>
 
 #include <chrono>
 #include <cstdint>

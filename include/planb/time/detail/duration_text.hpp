@@ -1,9 +1,9 @@
 // Durations as text: 10ms, 1.5s, 2min.
 #pragma once
 
-#include <planb/time/clock.hpp>
 #include <planb/detail/config.hpp>
 #include <planb/detail/decimal.hpp>
+#include <planb/time/clock.hpp>
 
 #include <cstddef>
 #include <string>

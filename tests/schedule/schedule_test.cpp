@@ -1,4 +1,6 @@
-#include <planb/schedule/schedules.hpp>
+#include <planb/schedule/combinators.hpp>
+#include <planb/schedule/jitter.hpp>
+#include <planb/schedule/leaves.hpp>
 
 #include "catch.hpp"
 

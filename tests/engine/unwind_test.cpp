@@ -1,8 +1,8 @@
 // glibc's forced unwind: a thread that is cancelled, or that exits, inside a run. It is no exception: the attempt's
 // terminal event is told, everything on the stack is destroyed, and the thread ends.
+#include <planb/drive/task.hpp>
 #include <planb/planb.hpp>
 #include <planb/stream.hpp>
-#include <planb/drive/task.hpp>
 #include <planb/testing.hpp>
 
 #include <condition_variable>

@@ -1,7 +1,7 @@
 // Durations given as options: any unit, saturated, and the longest one is no limit. Whatever drives the run.
 #include <planb/coro.hpp>
-#include <planb/planb.hpp>
 #include <planb/drive/task.hpp>
+#include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
 #include <array>

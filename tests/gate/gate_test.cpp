@@ -2,8 +2,8 @@
 
 #include "catch.hpp"
 
-#include <planb/gate/circuit_breaker.hpp>
 #include <planb/engine/plan_run.hpp>
+#include <planb/gate/circuit_breaker.hpp>
 #include <planb/run.hpp>
 #include <planb/testing.hpp>
 

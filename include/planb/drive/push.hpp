@@ -1,0 +1,115 @@
+// stream_with_plan, pushed: drive a producer of elements through a plan, into a sink.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/drive/call.hpp>
+#include <planb/drive/committing.hpp>
+#include <planb/drive/detail/call_with.hpp>
+#include <planb/drive/detail/drive.hpp>
+#include <planb/drive/detail/drive_push.hpp>
+#include <planb/drive/emit.hpp>
+#include <planb/engine/detail/engine.hpp>
+#include <planb/engine/stream_options.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/plan/detail/view.hpp>
+#include <planb/plan/plan.hpp>
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+namespace planb::inline PLANB_ABI {
+
+namespace detail {
+
+template <class S>
+concept NotOptions = !std::same_as<std::remove_cvref_t<S>, StreamOptions>;
+
+template <class Ctx, class Env, class F, class Sink>
+decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink, const StreamOptions& options);
+
+}  // namespace detail
+
+// Push form: for each attempt calls producer(ctx, emit), or producer(ctx, emit, attempt) where it takes a const
+// Attempt&, until one succeeds. emit(x) hands x to `sink`, which may return nothing, or a bool: whether it wants more.
+// Gives what the producer returns, and fails, as run_with_plan does.
+//
+// A sink that stops early ends the attempt as a success, whatever the producer does then: an error that it returns is
+// given back as it is, and what it throws is dropped where it would have returned nothing, and thrown otherwise. What a
+// sink throws ends the run and leaves unchanged; the attempt has then been interrupted. When a stop is requested or the
+// budget is gone, no further element reaches the sink, and the attempt has failed, also where that happens while the
+// sink has the last one. CurrentMetadata is set while the sink runs, since it runs within the producer.
+template <class Ctx, class Env, class F, detail::NotOptions Sink>
+decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink) {
+  return detail::push(plan, producer, sink, detail::no_options<StreamOptions>());
+}
+
+template <class Ctx, class Env, class F, detail::NotOptions Sink>
+decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink,
+                                const StreamOptions& options) {
+  return detail::push(plan, producer, sink, options);
+}
+
+// RunOptions are no StreamOptions: says so.
+template <class Ctx, class Env, class F, detail::NotOptions Sink, std::same_as<RunOptions> Options>
+void stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&&, const Options& options) {
+  detail::push(plan, producer, options, detail::no_options<StreamOptions>());
+}
+
+namespace detail {
+
+// The attempts of a pushed stream.
+template <class Ctx, class F, class Sink>
+struct PushBody {
+  using Room = ContextRoom<Ctx>;
+  using Stream = PushStream<Sink, decltype(detail::commit_rule(std::declval<F&>()))>;
+  using Context = std::remove_reference_t<Ctx>;
+  using Raw = decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
+                                         std::declval<Context&>(), std::declval<Emit<Stream>&>()));
+  using Result = typename left_of_context<Ctx, StreamTarget<F>, Raw>::type;
+
+  const PlanStorage<Ctx, void>& plan;
+  F& fn;
+  Stream stream;
+
+  bool prepare(int step, Room& room, const Attempt& attempt, FailureRoom& failure) const {
+    return plan.provide(step, room, attempt, failure);
+  }
+  Result invoke(Room& room, const Attempt& attempt) {
+    Emit<Stream> target(stream);
+    return detail::call_with(detail::stream_target(fn), attempt, room.get(), target);
+  }
+};
+
+template <class Ctx, class Env, class F, class Sink>
+decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink, const StreamOptions& options) {
+  using Rule = decltype(detail::commit_rule(producer));
+  constexpr bool takes_emit =
+      CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&, Emit<PushStream<Sink, Rule>>&>;
+  constexpr bool is_sink = !std::is_same_v<std::remove_const_t<Sink>, RunOptions>;
+  static_assert(is_sink, "planb: stream_with_plan() takes planb::StreamOptions, not RunOptions");
+  static_assert(std::is_void_v<Env>,
+                "planb: this plan's factories need an Env: bind it first, with plan.capture_requirements(env)");
+  static_assert(!is_sink || takes_emit,
+                "planb: the producer of a stream must take the plan's context and `emit`, `fn(Ctx&, auto& emit)` or "
+                "`fn(Ctx&, auto& emit, const planb::Attempt&)`");
+  if constexpr (is_sink && std::is_void_v<Env> && takes_emit) {
+    using Body = PushBody<Ctx, F, Sink>;
+    using Result = typename Body::Result;
+    static_assert(accepts_value<F, Result>, "planb: accepting() needs a callable that returns a value, not void");
+    static_assert(std::is_void_v<Result> || std::is_reference_v<Result> || std::is_move_constructible_v<Result>,
+                  "planb: what the producer of a stream returns must be movable");
+    static_assert(!gives_awaited<Result>::value,
+                  "planb: the producer returns something that is still to be awaited (a task, a future): its attempt "
+                  "would be over before it has begun. Wait for it in the producer, or use co_run_with_plan");
+    const PlanStorage<Ctx, void>& storage = PlanAccess::storage(plan);
+    [[maybe_unused]] const BorrowedPlan borrowed(storage);
+    Engine run(storage.view, options, options.partial);
+    Body body{storage, producer, {run, sink, detail::commit_rule(producer)}};
+    return detail::drive_push<PlanOutcome<Result>>(run, body);
+  }
+}
+
+}  // namespace detail
+
+}  // namespace planb::inline PLANB_ABI
