@@ -277,17 +277,20 @@ ExecutionPlan<Ctx> ExecutionPlan<Ctx, Env>::capture_requirements(E&& env) const 
   std::vector<Step<Ctx>> copies;
   copies.reserve(size());
   for (const step_type& step : this->steps()) {
-    copies.push_back({.name = step.name,
-                      .provide = detail::BoundProvide<Ctx, Env>{step.provide, bound, owner},
-                      .attempts = step.attempts,
-                      .schedule = step.schedule,
-                      .retry_while = step.retry_while,
-                      .classify = step.classify,
-                      .enter_when = step.enter_when,
-                      .max_wait = step.max_wait,
-                      .timeout = step.timeout,
-                      .reserve = step.reserve,
-                      .gate = step.gate});
+    // Names every member, so that one which is added later cannot be forgotten.
+    const auto& [name, provide, attempts, schedule, retry_while, classify, enter_when, max_wait, timeout, reserve, gate] =
+        step;
+    copies.push_back({.name = name,
+                      .provide = detail::BoundProvide<Ctx, Env>{provide, bound, owner},
+                      .attempts = attempts,
+                      .schedule = schedule,
+                      .retry_while = retry_while,
+                      .classify = classify,
+                      .enter_when = enter_when,
+                      .max_wait = max_wait,
+                      .timeout = timeout,
+                      .reserve = reserve,
+                      .gate = gate});
   }
   return ExecutionPlan<Ctx>(std::move(copies), typename ExecutionPlan<Ctx>::Unchecked{});
 }

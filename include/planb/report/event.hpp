@@ -184,6 +184,22 @@ overloaded(Fs...) -> overloaded<Fs...>;
 
 namespace detail {
 
+// Whether the reason is more than what everybody takes for granted of a step that is left.
+[[nodiscard]] constexpr bool says_more(LeaveReason reason) noexcept {
+  switch (reason) {
+    case LeaveReason::none:
+    case LeaveReason::classified:
+    case LeaveReason::not_retryable:
+    case LeaveReason::attempts_spent: return false;
+    case LeaveReason::schedule_ended:
+    case LeaveReason::wait_too_long:
+    case LeaveReason::out_of_time:
+    case LeaveReason::gate_closed:
+    case LeaveReason::partial_output: return true;
+  }
+  return false;
+}
+
 template <class E>
 [[nodiscard]] std::string attempt_line(const char* kind, const E& event) {
   std::string line = kind;
@@ -216,7 +232,7 @@ template <class E>
       break;
     case NextMove::next_step:
       line += ", next step";
-      if (event.next.reason > LeaveReason::attempts_spent) line += std::string(": ") + to_string(event.next.reason);
+      if (detail::says_more(event.next.reason)) line += std::string(": ") + to_string(event.next.reason);
       break;
     case NextMove::end:
       line += std::string(", end: ") + to_string(event.next.run_end);

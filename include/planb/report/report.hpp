@@ -96,10 +96,16 @@ namespace detail {
   append_clipped(line, describe(*step.cause));
   if (step.alert) line += " (alert)";
   if (answered) return line;
-  if (step.left == LeaveReason::gate_closed) {
-    line += ", " + circuit_text(step);
-  } else if (step.left == LeaveReason::not_retryable || step.left >= LeaveReason::wait_too_long) {
-    line += std::string(", ") + planb::to_string(step.left);
+  switch (step.left) {
+    case LeaveReason::none:
+    case LeaveReason::classified:
+    case LeaveReason::attempts_spent:
+    case LeaveReason::schedule_ended: break;  // the number of attempts and the error say as much
+    case LeaveReason::gate_closed: line += ", " + circuit_text(step); break;
+    case LeaveReason::not_retryable:
+    case LeaveReason::wait_too_long:
+    case LeaveReason::out_of_time:
+    case LeaveReason::partial_output: line += std::string(", ") + planb::to_string(step.left); break;
   }
   return line;
 }

@@ -3,6 +3,7 @@
 
 #include <planb/detail/config.hpp>
 #include <planb/engine/run_options.hpp>
+#include <planb/engine/stream_options.hpp>
 #include <planb/report/event.hpp>
 #include <planb/time/clock.hpp>
 #include <planb/time/optional_duration.hpp>
@@ -11,6 +12,14 @@
 #include <optional>
 
 namespace planb::inline PLANB_ABI::detail {
+
+// Name every member of the two lists: one that is added must be seen to here, and in the other list.
+inline void every_member(const RunOptions& options) {
+  [[maybe_unused]] const auto& [on_event, budget, stop, clock, entry, failure, seed] = options;
+}
+inline void every_member(const StreamOptions& options) {
+  [[maybe_unused]] const auto& [on_event, budget, stop, clock, entry, failure, seed, partial] = options;
+}
 
 struct OptionsView {
   template <class Options>
