@@ -20,7 +20,7 @@ class Stage {
  public:
   explicit Stage(const Case& c) : case_(c), stopped_(c.stop.at == StopAt::before) {
     for (const GateScript& script : c.gates) gates_.push_back({script});
-    if (c.budget) budget_end_ = *c.budget;
+    if (c.budget && *c.budget != forever) budget_end_ = *c.budget;
     look_at_time();
   }
 

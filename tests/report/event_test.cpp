@@ -287,7 +287,7 @@ const std::vector<Course> courses{
     {{"S1", "F1", "S2", "T2"}, "value 2", "2"},
     {{"S1", "F1", "S2", "T2"}, "value 2", "2"},
     {{"S1", "F1", "S2", "T2"}, "value 2", "12"},
-    {{"S1", "F1"}, "plan aborted: one: 1", "1"},
+    {{"S1", "F1"}, "plan aborted: one: value rejected: 1; a rule of the plan threw: 1", "1"},
     {{"S1", "F1"}, "defect", "1"},
     {{"S1", "F1"}, "plan aborted: one: ", "1"},
     {{"S1", "F1"}, "plan aborted: one: ", "1"},

@@ -393,6 +393,7 @@ struct CauseAccess {
         return std::nullopt;
       }
       void* const object = const_cast<void*>(cause.object());
+      if (object == nullptr) return std::nullopt;
       if constexpr (is_borrowed_text<E>) {
         return static_cast<BorrowedText<E>*>(static_cast<std::string*>(object))->original;
       } else {
@@ -710,7 +711,7 @@ const E* Cause::find() const {
     const detail::Thrown& thrown = as<detail::Thrown>();
     if (thrown.exact && !ops_->is_class) return nullptr;  // it has no base
     for (std::size_t i = 0; i != detail::Thrown::room; ++i) {
-      if ((thrown.missed >> i & 1U) != 0 && detail::same_type(thrown.names[i]->type, detail::type_id<E>())) {
+      if ((static_cast<unsigned>(thrown.missed) >> i & 1U) != 0 && detail::same_type(thrown.names[i]->type, detail::type_id<E>())) {
         return nullptr;
       }
     }

@@ -66,7 +66,7 @@ template <class Rep, class Period>
     constexpr long double limit = 9223372036854775808.0L;  // 2^63
     const long double ns = static_cast<long double>(d.count()) * static_cast<long double>(Period::num) *
                            static_cast<long double>(Scale::num) / static_cast<long double>(Scale::den);
-    if (ns != ns) return Duration::zero();
+    if (!(ns <= 0 || ns > 0)) return Duration::zero();
     if (ns >= limit) return (Duration::max)();
     if (ns <= -limit) return (Duration::min)();
     return Duration(static_cast<Duration::rep>(ns));

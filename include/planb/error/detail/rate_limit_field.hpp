@@ -56,7 +56,7 @@ class RateLimitReader {
   // A quoted string, with its quotes; one that does not end takes all that is left.
   std::string_view quoted() noexcept {
     std::size_t end = 1;
-    while (end < text_.size() && text_[end] != '"') end += text_[end] == '\\' ? 2 : 1;
+    while (end < text_.size() && text_[end] != '"') end += text_[end] == '\\' ? 2U : 1U;
     return head((std::min)(end + 1, text_.size()));
   }
 
