@@ -336,6 +336,11 @@ struct CauseAccess {
     }
   }
 
+  // Whether name() has nothing to find: it is a returned error of the one type that the plan names.
+  [[nodiscard]] static bool is_named(const Cause& cause, const ErrorOps* const* types, std::size_t count) noexcept {
+    return count == 1 && cause.ops_ == *types && cause.held_ != Cause::Held::thrown;
+  }
+
   // A returned error is read as what it is, and where that says nothing as a base that the plan names.
   static PLANB_INLINE void name_base(Cause& cause, const ErrorOps* const* types, std::size_t count) {
     if (cause.held_ == Cause::Held::nothing || cause.is_value_) return;

@@ -26,14 +26,16 @@ struct StepRecord {
 
   int index;
   int attempts = 0;
-  bool failed = false;
-  bool alert = false;
-  bool skipped = false;
-  bool refused = false;  // by the gate: opens_at is known
+  // In little room: an engine with four of these is to stay within what allocators give quickly (1,032 bytes in glibc).
+  bool failed : 1 = false;
+  bool alert : 1 = false;
+  bool skipped : 1 = false;
+  bool refused : 1 = false;  // by the gate: opens_at is known
+  bool judged : 1 = false;   // a verdict was given of the last failure
   SkipReason skip_reason = SkipReason::declined;
   LeaveReason left = LeaveReason::none;
-  std::optional<Verdict> verdict;  // that was given of the last failure
-  Cause cause;                     // the last failure
+  Verdict verdict;
+  Cause cause;         // the last failure
   TimePoint opens_at;  // of a gate, as learnt at refused_at
   TimePoint refused_at;
 
@@ -97,11 +99,11 @@ class Course {
     StepRecord& record = *record_;
     std::destroy_at(&record.cause);
     std::construct_at(&record.cause, std::move(cause));
-    if (CauseAccess::is_thrown(record.cause) || plan_.named.count != 0) {
+    if (!CauseAccess::is_named(record.cause, plan_.named.first, plan_.named.count)) {
       CauseAccess::name(record.cause, plan_.named.first, plan_.named.count);
     }
     record.failed = true;
-    record.verdict.reset();
+    record.judged = false;
     failed_ = &record;
   }
 

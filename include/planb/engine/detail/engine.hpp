@@ -92,7 +92,11 @@ class Engine : public Course {
     if (running()) abandon();
   }
 
-  [[nodiscard]] RunPhase next();
+  [[nodiscard]] PLANB_INLINE RunPhase next() {
+    if (!goes_quietly()) return proceed();
+    begin_quietly();
+    return RunPhase::attempt;
+  }
 
   // The attempt succeeded.
   void succeed() {
@@ -262,8 +266,16 @@ class Engine : public Course {
     return add(between(now(), budget_end_), -policy().reserved_after);
   }
 
-  // An attempt with nothing to ask and nothing to tell.
-  void begin_quietly() {
+  // Whether an attempt comes next with nothing to ask before it and nothing to tell.
+  [[nodiscard]] PLANB_INLINE bool goes_quietly() const noexcept {
+    return quiet_ && (state_ == State::entering || state_ == State::ready) && step_ != plan_.size && policy().plain &&
+           !guarded_;
+  }
+
+  // next(), where there may be something to ask or to tell.
+  [[nodiscard]] RunPhase proceed();
+
+  PLANB_INLINE void begin_quietly() {
     begin_attempt();
     site_.clock = nullptr;
 #if PLANB_HAS_STOP_TOKEN
@@ -380,7 +392,7 @@ class Engine : public Course {
   std::optional<ScheduleRun> schedule_;  // of the step at step_
 };
 
-inline RunPhase Engine::next() {
+PLANB_NOINLINE inline RunPhase Engine::proceed() {
   for (;;) {
     switch (state_) {
       case State::attempting: misuse("next() was called while an attempt is running; say succeed() or fail() first");
@@ -388,12 +400,8 @@ inline RunPhase Engine::next() {
       case State::deciding: misuse_from_within("next()");
       case State::over: return RunPhase::over;
       case State::entering:
-        if (quiet_ && step_ != plan_.size && policy().plain && !guarded_) {
-          state_ = State::ready;
-        } else {
-          enter();
-          leave_if_clock_threw();
-        }
+        enter();
+        leave_if_clock_threw();
         break;
       case State::waiting: {
         Now now(*this);
@@ -409,13 +417,13 @@ inline RunPhase Engine::next() {
         break;
       }
       case State::ready:
-        if (quiet_ && policy().plain) {
-          begin_quietly();
-          return RunPhase::attempt;
-        }
         if (start()) return RunPhase::attempt;
         leave_if_clock_threw();
         break;
+    }
+    if (goes_quietly()) {
+      begin_quietly();
+      return RunPhase::attempt;
     }
   }
 }
@@ -650,7 +658,8 @@ inline void Engine::fail(Cause&& cause, std::optional<Verdict> accepted) {
   }
   if (record_->left == LeaveReason::none) record_->left = move.reason;
   if (verdict) {
-    record_->verdict = verdict;
+    record_->judged = true;
+    record_->verdict = *verdict;
     if (verdict->alert) record_->alert = true;
   }
   if (!quiet_) tell_failure(move, verdict, now);
@@ -885,7 +894,7 @@ PLANB_COLD inline RunReport Engine::report() const {
     if (record.skipped) step.skipped = record.skip_reason;
     step.left = record.left;
     step.alert = record.alert;
-    step.verdict = record.verdict;
+    if (record.judged) step.verdict = record.verdict;
     step.index = record.index;
     if (record.refused) {
       step.opens_at = record.opens_at;
