@@ -6,6 +6,7 @@
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -284,4 +285,80 @@ TEST_CASE("original style: what a rule threw leaves as itself, and the attempt's
   } catch (const std::logic_error& error) {
     CHECK(drivers::nested_text(error) == "value rejected: 1");
   }
+}
+
+namespace {
+
+// Its copies throw, from the given number on.
+struct Text {
+  inline static int copies_left = 1000;
+  std::string text = "an answer";
+
+  Text() = default;
+  Text(const Text& other) : text(other.text) {
+    if (copies_left-- <= 0) throw std::runtime_error("its copy");
+  }
+};
+
+struct Model {
+  Text text;
+  inline static int calls = 0;
+
+  const Text& ask() {
+    ++calls;
+    return text;
+  }
+};
+
+// An expected-like whose value can only be copied.
+struct Copied {
+  [[nodiscard]] static bool has_value() noexcept { return true; }
+  [[nodiscard]] static int error() noexcept { return 0; }
+  Text operator*() const { return text; }
+  Text text;
+};
+
+}  // namespace
+
+TEST_CASE("an answer that cannot be copied from its context is no reason to ask again") {
+  const ExecutionPlan<Model> plan{{.name = "first", .provide = [] { return Model(); }, .attempts = 2},
+                                  {.name = "second", .provide = [] { return Model(); }}};
+  const auto left = [&](auto run) {
+    Model::calls = 0;
+    Text::copies_left = 0;
+    std::string thrown;
+    try {
+      run();
+    } catch (const std::runtime_error& error) {
+      thrown = error.what();
+    }
+    Text::copies_left = 1000;
+    return thrown + ", " + std::to_string(Model::calls);
+  };
+  CHECK(left([&] { static_cast<void>(run_with_plan(plan, &Model::ask)); }) == "its copy, 1");
+  CHECK(left([&] { static_cast<void>(run_with_plan(plan, &Model::ask, {.seed = 1})); }) == "its copy, 1");
+  CHECK(left([&] { static_cast<void>(try_run_with_plan(plan, &Model::ask)); }) == "its copy, 1");
+}
+
+TEST_CASE("a value that its result cannot give for an acceptance check ends the run as aborted") {
+  const ExecutionPlan<Model> plan{{.name = "first", .provide = [] { return Model(); }, .attempts = 2}};
+  const auto ask = [](Model& model) {
+    static_cast<void>(model.ask());
+    Copied copied;
+    Text::copies_left = 0;
+    return copied;
+  };
+  Model::calls = 0;
+  const auto result = try_run_with_plan(plan, accepting(ask, [](const Text&) { return true; }));
+  Text::copies_left = 1000;
+  CHECK(Model::calls == 1);
+  CHECK(result.report().end == RunEnd::aborted);
+  REQUIRE(result.report().rule_error);
+  CHECK(result.report().rule_error->message() == "its copy");
+}
+
+TEST_CASE("accepting() over a const value that can only be moved") {
+  const auto give = [](int& i) -> const std::unique_ptr<int> { return std::make_unique<int>(i); };
+  const auto answer = run_with_plan(two_steps, accepting(give, [](const std::unique_ptr<int>& p) { return *p == 2; }));
+  CHECK(*answer == 2);
 }

@@ -86,7 +86,7 @@ struct PlanBody {
   bool prepare(int step, Room& room, const Attempt& attempt, FailureRoom& failure) const {
     return plan.provide(step, room, attempt, failure);
   }
-  Result invoke(Room& room, const Attempt& attempt) const {
+  Raw invoke(Room& room, const Attempt& attempt) const {
     return detail::call_with(detail::call_target(fn), attempt, room.get());
   }
 };

@@ -75,7 +75,7 @@ struct PushBody {
   bool prepare(int step, Room& room, const Attempt& attempt, FailureRoom& failure) const {
     return plan.provide(step, room, attempt, failure);
   }
-  Result invoke(Room& room, const Attempt& attempt) {
+  Raw invoke(Room& room, const Attempt& attempt) {
     Emit<Stream> target(stream);
     return detail::call_with(detail::stream_target(fn), attempt, room.get(), target);
   }

@@ -69,12 +69,14 @@ struct RetryBody {
   struct Room {
     static void destroy() noexcept {}
   };
-  using Result = decltype(detail::call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>()));
+  using Raw = decltype(detail::call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>()));
+
+  using Result = Raw;
 
   F& fn;
 
   static bool prepare(int, Room&, const Attempt&, FailureRoom&) noexcept { return true; }
-  Result invoke(Room&, const Attempt& attempt) const { return detail::call_with(detail::call_target(fn), attempt); }
+  Raw invoke(Room&, const Attempt& attempt) const { return detail::call_with(detail::call_target(fn), attempt); }
 };
 
 template <class F>

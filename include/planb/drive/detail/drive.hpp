@@ -99,6 +99,10 @@ PLANB_NOINLINE void keep_thrown(Stage stage, Teller& success, FailureRoom& failu
 template <class R, class F>
 constexpr bool is_checked = ResultType<R> || is_accepting<std::remove_cvref_t<F>>;
 
+// What the callable gave, until the attempt is over; not const, so that it can be moved on.
+template <class Raw>
+using HeldResult = std::conditional_t<std::is_reference_v<Raw>, Raw, std::remove_cv_t<Raw>>;
+
 template <class R>
 [[nodiscard]] Cause rejected(R&& value) {
   using Value = std::remove_cvref_t<R>;
@@ -126,6 +130,25 @@ void keep_value(Cause& cause, R&& value) {
 #endif
 }
 
+// Asks of the value that `get()` gives. What that throws, as has_value() and error() may, ends the run.
+template <class Get, class Ask>
+[[nodiscard]] bool ask_of([[maybe_unused]] FailureRoom& failure, Get get, const Ask& ask) {
+#if PLANB_HAS_EXCEPTIONS
+  bool given = false;
+  try {
+    decltype(auto) value = get();
+    given = true;
+    return ask(std::forward<decltype(value)>(value));
+  } catch (...) {
+    if (given || detail::unwinding()) throw;
+    failure.build_by_rule();
+    return false;
+  }
+#else
+  return ask(get());
+#endif
+}
+
 // Looks at what the callable returned as an R. False: the attempt failed, and `failure` was built from the result.
 template <class R, class F>
 [[nodiscard]] bool check(std::remove_reference_t<R>& result, F& fn, FailureRoom& failure) {
@@ -148,14 +171,15 @@ template <class R, class F>
     if constexpr (ResultType<R>) {
       using Traits = result_traits<Result>;
       if constexpr (std::is_reference_v<decltype(Traits::value(std::forward<R>(result)))>) {
-        return ask(Traits::value(std::forward<R>(result)));
+        return detail::ask_of(failure, [&]() -> decltype(auto) { return Traits::value(std::forward<R>(result)); }, ask);
       } else if constexpr (requires { Traits::value(std::as_const(result)); }) {
-        return ask(Traits::value(std::as_const(result)));
+        return detail::ask_of(failure, [&]() -> decltype(auto) { return Traits::value(std::as_const(result)); }, ask);
       } else {  // it gives the value away
         static_assert(
             std::is_copy_constructible_v<Result>,
             "planb: accepting() needs result_traits<R>::value() to take a const R&, or an R that can be copied");
-        return ask(Traits::value(Result(std::as_const(result))));
+        return detail::ask_of(
+            failure, [&]() -> decltype(auto) { return Traits::value(Result(std::as_const(result))); }, ask);
       }
     } else {
       return ask(std::forward<R>(result));
@@ -300,15 +324,17 @@ template <class Options = RunOptions>
 }
 
 // Makes attempts while the run goes on; then gives what `end(left)` does. `body` has:
-//   Result                                the callable's return type
+//   Raw                                   the callable's return type
+//   Result                                what is left of that when the context has ended
 //   Room                                  for the context of one attempt
 //   prepare(step, room, attempt, failure) builds the context; false: builds the failure in `failure` instead
-//   invoke(room, attempt) -> Result       makes the call
+//   invoke(room, attempt) -> Raw          makes the call
 //   fn                                    the callable, for its acceptance check
 template <class Out, class Run, class Body, class End>
 PLANB_NOINLINE typename Out::type make_attempts(Run& run, Body& body, FailureRoom* left, const End& end) {
   using R = typename Body::Result;
-  constexpr bool checked = is_checked<R, decltype(body.fn)>;
+  using Held = HeldResult<typename Body::Raw>;
+  constexpr bool checked = is_checked<R, decltype(body.fn)> || !std::is_same_v<typename Body::Raw, R>;
   FailureRoom failure;
   for (;; left = &failure) {
     if (!detail::goes_on(run, left)) return end(left);
@@ -322,10 +348,10 @@ PLANB_NOINLINE typename Out::type make_attempts(Run& run, Body& body, FailureRoo
       if (body.prepare(attempt.step_index, room, attempt, failure)) {
         const RoomGuard guard(room);
         if constexpr (checked) {
-          R result = body.invoke(room, attempt);
-          if (detail::check<R>(result, body.fn, failure)) {
+          Held result = body.invoke(room, attempt);
+          if (detail::check<Held>(result, body.fn, failure)) {
             stage = Stage::answered;
-            return Out::success(run, [&]() -> R { return std::forward<R>(result); });
+            return Out::success(run, [&]() -> R { return std::forward<Held>(result); });
           }
           stage = Stage::failed;
         } else {
@@ -434,7 +460,8 @@ struct NobodyToTell {
 template <class Out, class Teller, class Body>
 PLANB_NOINLINE typename Out::type drive_plain(const Attempt& attempt, Body& body, const PlanView& plan, FirstAttemptMade made = {}) {
   using R = typename Body::Result;
-  constexpr bool checked = is_checked<R, decltype(body.fn)>;
+  using Held = HeldResult<typename Body::Raw>;
+  constexpr bool checked = is_checked<R, decltype(body.fn)> || !std::is_same_v<typename Body::Raw, R>;
   FailureRoom failure;
   {
     Teller success(made);
@@ -446,10 +473,10 @@ PLANB_NOINLINE typename Out::type drive_plain(const Attempt& attempt, Body& body
       if (body.prepare(0, room, attempt, failure)) {
         const RoomGuard guard(room);
         if constexpr (checked) {
-          R result = body.invoke(room, attempt);
-          if (detail::check<R>(result, body.fn, failure)) {
+          Held result = body.invoke(room, attempt);
+          if (detail::check<Held>(result, body.fn, failure)) {
             stage = Stage::answered;
-            return std::forward<R>(result);
+            return std::forward<Held>(result);
           }
           stage = Stage::failed;
         } else {

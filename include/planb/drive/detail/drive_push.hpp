@@ -88,11 +88,12 @@ typename Out::type drive_push(Engine& run, Body& body) {
             body.invoke(room, attempt);
             if (detail::settles_well(body.stream)) return;
           } else {
-            R result = body.invoke(room, attempt);
+            using Held = HeldResult<typename Body::Raw>;
+            Held result = body.invoke(room, attempt);
             if (body.stream.end() == End::consumer ||
-                (detail::check<R>(result, body.fn, failure) && detail::settles_well(body.stream))) {
+                (detail::check<Held>(result, body.fn, failure) && detail::settles_well(body.stream))) {
               failure.answered();
-              return std::forward<R>(result);
+              return std::forward<Held>(result);
             }
           }
         } else {
