@@ -6,6 +6,7 @@
 #include <planb/testing.hpp>
 
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@ class BrokenClock final : public Clock {
   BrokenClock(int good, bool for_good) : good_(good), for_good_(for_good) {}
 
   [[nodiscard]] TimePoint now() const override {
+    if (resting) return inner.now();
     ++readings;
     if (good_ > 0) {
       --good_;
@@ -32,13 +34,34 @@ class BrokenClock final : public Clock {
     return inner.now();
   }
   void sleep_until(TimePoint due, StopToken stop) override { inner.sleep_until(due, std::move(stop)); }
+  void break_at(int good) {
+    good_ = good;
+    thrown = false;
+  }
 
   mutable testing::VirtualClock inner;
   mutable int readings = 0;
   mutable bool thrown = false;
+  bool resting = false;         // what is read is not counted
+  bool timers_can_move = true;  // else they are set anew
 
  private:
-  Timer make_timer(TimePoint due, detail::Function<void()> fn) override { return inner.call_at(due, std::move(fn)); }
+  // Setting a timer, and moving it, is one more reading.
+  struct Pending final : Timer::Pending {
+    Pending(const BrokenClock& c, Timer t) : clock(c), timer(std::move(t)) {}
+    bool move_to(TimePoint due) override {
+      if (!clock.timers_can_move) return false;
+      static_cast<void>(clock.now());
+      return timer.move_to(due);
+    }
+
+    const BrokenClock& clock;
+    Timer timer;
+  };
+  Timer make_timer(TimePoint due, detail::Function<void()> fn) override {
+    static_cast<void>(now());
+    return Timer(std::make_unique<Pending>(*this, inner.call_at(due, std::move(fn))));
+  }
 
   mutable int good_;
   bool for_good_;
@@ -68,6 +91,14 @@ struct Way {
 
 StreamOptions as_stream(const RunOptions& options) {
   return {.on_event = options.on_event, .budget = options.budget, .clock = options.clock};
+}
+
+// Has the attempt's own timer set. Where that fails, it is the callable's failure, and not looked at here.
+void arm(const Attempt& attempt, Clock* clock) {
+  auto& broken = static_cast<BrokenClock&>(*clock);
+  broken.resting = true;
+  static_cast<void>(attempt.stop_token());
+  broken.resting = false;
 }
 
 // Each fails in the first step and succeeds in the second.
@@ -141,18 +172,88 @@ const std::vector<Way> ways{
            },
            sleep, options));
      }},
+    {"run, armed",
+     [](const ExecutionPlan<int>& plan, const RunOptions& options) {
+       run_with_plan(
+           plan,
+           [&](int& step, const Attempt& attempt) {
+             arm(attempt, options.clock);
+             if (step == 1) throw ProviderError(503, "busy");
+           },
+           options);
+     }},
+    {"push, armed",
+     [](const ExecutionPlan<int>& plan, const RunOptions& options) {
+       stream_with_plan(
+           plan,
+           [&](int& step, auto& emit, const Attempt& attempt) {
+             arm(attempt, options.clock);
+             for (int i = 0; i != 3; ++i) {
+               if (!emit(i)) return;
+             }
+             if (step == 1) throw ProviderError(503, "busy");
+           },
+           [](int) {}, as_stream(options));
+     }},
+    {"pull, armed",
+     [](const ExecutionPlan<int>& plan, const RunOptions& options) {
+       for (const int i : stream_with_plan(
+                plan,
+                [&](int& step, const Attempt& attempt) {
+                  arm(attempt, options.clock);
+                  if (step == 1) throw ProviderError(503, "busy");
+                  return std::vector<int>{1, 2};
+                },
+                as_stream(options))) {
+         static_cast<void>(i);
+       }
+     }},
+    {"by hand, armed",
+     [](const ExecutionPlan<int>& plan, const RunOptions& options) {
+       PlanRun<int> run(plan, options);
+       for (RunPhase phase = run.next(); phase != RunPhase::over; phase = run.next()) {
+         if (phase == RunPhase::wait) {
+           options.clock->sleep_until(run.due(), {});
+           continue;
+         }
+         arm(run.attempt(), options.clock);
+         if (run.attempt().step_index == 0) {
+           run.fail(Cause::of(7));
+         } else {
+           run.succeed();
+         }
+       }
+     }},
+    {"coroutine, armed",
+     [](const ExecutionPlan<int>& plan, const RunOptions& options) {
+       const auto sleep = [&options](Duration time) -> Task<> {
+         options.clock->sleep_until(options.clock->now() + time, {});
+         co_return;
+       };
+       sync_wait(co_run_with_plan<Task<>>(
+           plan,
+           [&options](int& step, const Attempt& attempt) -> Task<> {
+             arm(attempt, options.clock);
+             if (step == 1) throw ProviderError(503, "busy");
+             co_return;
+           },
+           sleep, options));
+     }},
 };
 
 }  // namespace
 
 TEST_CASE("what a clock throws leaves the run, whichever reading it is, and each attempt is told to its end") {
-  for (const bool for_good : {false, true}) {
+  for (const int form : {0, 1, 2, 3}) {
+    const bool for_good = (form & 1) != 0;
+    const bool timers_can_move = (form & 2) != 0;
     for (const Way& way : ways) {
       for (const bool budget : {false, true}) {
         for (int good = 0;; ++good) {
-          INFO(way.name << ", budget " << budget << ", " << good << " readings are good, then "
-                        << (for_good ? "none" : "all but one"));
+          INFO(way.name << ", budget " << budget << ", timers can move " << timers_can_move << ", " << good
+                        << " readings are good, then " << (for_good ? "none" : "all but one"));
           BrokenClock clock(good, for_good);
+          clock.timers_can_move = timers_can_move;
           const auto gate = std::make_shared<CountingGate>();
           const testing::AttemptLog log;
           const ExecutionPlan<int> plan{
@@ -177,6 +278,44 @@ TEST_CASE("what a clock throws leaves the run, whichever reading it is, and each
       }
     }
   }
+}
+
+TEST_CASE("a timer that cannot be moved is the clock's failure, and not the producer's") {
+  BrokenClock clock(1000, false);
+  const ExecutionPlan<int> plan{{.name = "first", .provide = 1, .timeout = 1h}, {.name = "second", .provide = 2}};
+  for (const bool timers_can_move : {false, true}) {
+    clock.timers_can_move = timers_can_move;
+    int calls = 0;
+    CHECK_THROWS_WITH(stream_with_plan(
+                          plan,
+                          [&](int&, auto& emit, const Attempt& attempt) {
+                            ++calls;
+                            arm(attempt, &clock);
+                            clock.break_at(2);
+                            emit(1);
+                          },
+                          [](int) {}, {.clock = &clock}),
+                      "no clock");
+    CHECK(calls == 1);
+  }
+}
+
+TEST_CASE("what stop_token() throws within the callable is the callable's failure") {
+  BrokenClock clock(1000, false);
+  const ExecutionPlan<int> plan{{.name = "first", .provide = 1, .timeout = 1h}, {.name = "second", .provide = 2}};
+  const auto result = try_run_with_plan(
+      plan,
+      [&](int& step, const Attempt& attempt) {
+        clock.break_at(step == 1 ? 0 : 1000);
+        static_cast<void>(attempt.stop_token());
+        return step;
+      },
+      {.clock = &clock});
+  REQUIRE(result.has_value());
+#if PLANB_HAS_STOP_TOKEN
+  CHECK(*result == 2);
+  CHECK(result.report().last_cause()->message() == "no clock");
+#endif
 }
 
 TEST_CASE("a success that the clock cannot date is told, and what the clock threw leaves") {

@@ -224,6 +224,21 @@ class Engine : public Course {
 #endif
     return latest_;
   }
+#if PLANB_HAS_STOP_TOKEN
+  // A timer is the clock's, too.
+  void move_own_stop(TimePoint due) {
+#if PLANB_HAS_EXCEPTIONS
+    try {
+      site_.own_stop->move_to(clock(), due);
+    } catch (...) {
+      if (detail::unwinding()) throw;
+      clock_error_ = std::current_exception();
+    }
+#else
+    site_.own_stop->move_to(clock(), due);
+#endif
+  }
+#endif
   [[nodiscard]] bool clock_threw() const noexcept {
 #if PLANB_HAS_EXCEPTIONS
     return clock_error_ != nullptr;
@@ -740,7 +755,7 @@ inline bool Engine::watch(bool source_has_the_floor) {
     [[maybe_unused]] const TimePoint due =
         limit_attempt(timeout && source_has_the_floor ? add(now(), *timeout) : no_deadline);
 #if PLANB_HAS_STOP_TOKEN
-    if (site_.own_stop != nullptr) site_.own_stop->move_to(clock(), due);
+    if (site_.own_stop != nullptr) move_own_stop(due);
 #endif
   }
   if (clock_threw()) return false;  // the attempt's end lets that out
