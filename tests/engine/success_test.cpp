@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -56,7 +57,13 @@ class Fragile {
 // Small, so that causes hold it in place and copy it; the copy throws from the given number on.
 struct HardToCopy {
   inline static int copies_left = 1000;
+  inline static bool text_throws = false;
   int status = 503;
+
+  [[nodiscard]] std::string message() const {
+    if (text_throws) throw std::runtime_error("no text");
+    return "too hard";
+  }
 
   HardToCopy() = default;
   HardToCopy(const HardToCopy& other) : status(other.status) {
@@ -146,23 +153,109 @@ TEST_CASE("a defect that a destructor throws after a failure ends the run") {
   CHECK(calls == 1);
 }
 
-TEST_CASE("try_run_with_plan: where the report cannot be built, the value comes with a report that says less") {
-  int calls = 0;
-  HardToCopy::copies_left = 1000;
-  const auto result = try_run_with_plan(two_steps, [&](int& step) {
-    if (step == 1) return Reply(HardToCopy());
-    ++calls;
+TEST_CASE("an error whose copy throws is told in the report as its text, and changes no end") {
+  const auto fails_until = [](int good) {
+    return [good](int& step) {
+      if (step == good) {
+        HardToCopy::copies_left = 0;
+        return Reply(step);
+      }
+      HardToCopy::copies_left = step == 2 ? 0 : 1000;
+      return Reply(HardToCopy());
+    };
+  };
+  const auto told_as = [](const RunReport& report, std::size_t step) {
+    REQUIRE(report.steps[step].cause);
+    CHECK(report.steps[step].cause->get_if<HardToCopy>() == nullptr);
+    CHECK(report.steps[step].cause->kind() == CauseKind::error);
+    return report.steps[step].cause->message();
+  };
+
+  SECTION("of a success") {
+    const auto result = try_run_with_plan(two_steps, fails_until(2));
+    REQUIRE(result.has_value());
+    CHECK(*result == 2);
+    CHECK(result.report().end == RunEnd::succeeded);
+    CHECK(result.report().attempts == 3);
+    CHECK(result.report().answered_step == 1);
+    REQUIRE(result.report().steps.size() == 2);
+    CHECK(told_as(result.report(), 0) == "too hard");
+  }
+  SECTION("of a failure") {
+    const auto result = try_run_with_plan(two_steps, fails_until(0));
+    REQUIRE_FALSE(result.has_value());
+    CHECK(result.report().end == RunEnd::exhausted);
+    REQUIRE(result.report().steps.size() == 2);
+    CHECK(told_as(result.report(), 0) == "too hard");
+    CHECK(told_as(result.report(), 1) == "too hard");
+    CHECK(result.report().to_string() == "plan exhausted: first: 2 attempts, last too hard; second: too hard");
+  }
+  SECTION("of a failure that is thrown") {
     HardToCopy::copies_left = 0;
-    return Reply(step);
-  });
+    CHECK_THROWS_AS(stream_with_plan(
+                        two_steps, [](int&, auto& emit) { emit(Reply(HardToCopy())); }, [](const Reply&) {}),
+                    PlanExhausted);
+    auto pulled = stream_with_plan(two_steps, [](int&) {
+      return std::views::iota(0, 1) | std::views::transform([](int) { return Reply(HardToCopy()); });
+    });
+    CHECK_THROWS_AS(pulled.begin(), PlanExhausted);
+    REQUIRE(pulled.error() != nullptr);
+    CHECK(told_as(pulled.error()->report(), 1) == "too hard");
+  }
+  SECTION("of a coroutine") {
+    HardToCopy::copies_left = 0;
+    const auto sleep = [](Duration) -> Task<> { co_return; };
+    const Reply result = sync_wait(co_run_with_plan<Task<Reply>>(
+        two_steps, [](int&) -> Task<Reply> { co_return Reply(HardToCopy()); }, sleep));
+    CHECK_FALSE(result.has_value());
+  }
+  SECTION("of a run by hand") {
+    HardToCopy::copies_left = 0;
+    PlanRun<int> run(two_steps);
+    while (run.next() == RunPhase::attempt) run.fail(Cause::of(HardToCopy()));
+    CHECK(run.end() == RunEnd::exhausted);
+    CHECK(told_as(run.report(), 0) == "too hard");
+  }
+  SECTION("of a failure without a text") {
+    HardToCopy::copies_left = 0;
+    HardToCopy::text_throws = true;
+    const auto result = try_run_with_plan(two_steps, [](int&) { return Reply(HardToCopy()); });
+    HardToCopy::text_throws = false;
+    CHECK(told_as(result.report(), 1) == "<no text>");
+  }
+  SECTION("of a refused value, and of one that came too late") {
+    HardToCopy::copies_left = 0;
+    const auto refused = try_run_with_plan(
+        two_steps, accepting([](int&) { return HardToCopy(); }, [](const HardToCopy&) { return false; }));
+    REQUIRE(refused.report().last_cause() != nullptr);
+    CHECK(refused.report().last_cause()->kind() == CauseKind::rejected);
+    CHECK(refused.report().last_cause()->message() == "value rejected: too hard");
+    testing::VirtualClock clock;
+    const ExecutionPlan<int> slow{{.provide = 1, .timeout = std::chrono::seconds(1)}};
+    const auto late = try_run_with_plan(
+        slow,
+        [&](int&) {
+          clock.advance(std::chrono::seconds(2));
+          return Reply(HardToCopy());
+        },
+        {.clock = &clock});
+    CHECK(late.report().last_cause()->kind() == CauseKind::timeout);
+    CHECK(late.report().to_string() == "plan exhausted: step 0: timed out: too hard");
+  }
+  SECTION("a handler that copies it and throws is dropped, as any handler") {
+    int told = 0;
+    const auto result = try_run_with_plan(two_steps, fails_until(0),
+                                          {.on_event = [&](const AttemptFailure& event) {
+                                            ++told;
+                                            HardToCopy::copies_left = 0;
+                                            const AttemptFailure mine = event;
+                                            ++told;
+                                          }});
+    CHECK(told == 3);
+    CHECK(result.report().end == RunEnd::exhausted);
+    CHECK(told_as(result.report(), 1) == "too hard");
+  }
   HardToCopy::copies_left = 1000;
-  CHECK(calls == 1);
-  REQUIRE(result.has_value());
-  CHECK(*result == 2);
-  CHECK(result.report().end == RunEnd::succeeded);
-  CHECK(result.report().attempts == 3);
-  CHECK(result.report().answered_step == 1);
-  CHECK(result.report().steps.empty());
 }
 
 TEST_CASE("an expected-like whose own has_value() or error() throws ends the run as aborted") {

@@ -165,15 +165,17 @@ class Engine : public Course {
   // The last error of type E that an attempt returned, moved out: nobody is to read the run any more.
   template <class E>
   [[nodiscard]] std::optional<E> take_last_returned() {
-    std::optional<E> error;
-    for (std::size_t i = records_.size(); i-- > 0 && !error;) {
-      if (records_[i].failed) error = CauseAccess::take_returned<E>(records_[i].cause);
+    for (std::size_t i = records_.size(); i-- > 0;) {  // no assignment: E may have none
+      if (!records_[i].failed) continue;
+      std::optional<E> error = CauseAccess::take_returned<E>(records_[i].cause);
+      if (error.has_value()) return error;
     }
-    return error;
+    return std::nullopt;
   }
 
   [[nodiscard]] RunReport report() const;
-  // The report of a success that is about to be told. Where it cannot be built, it says less: its steps are missing.
+  // The report of a success that is about to be told. Where there is no memory for it, it says less: its steps are
+  // missing.
   [[nodiscard]] RunReport success_report() const {
     RunReport result;
 #if PLANB_HAS_EXCEPTIONS
@@ -382,6 +384,7 @@ class Engine : public Course {
     return options_.on_event.wants<E>();
   }
   void notify(const Event& event);
+  [[nodiscard]] static Cause copy_to_tell(const Cause& cause);
 
   const OptionsView options_;
   const bool quiet_;  // no handler, budget, stop token, scheduled entry or limit to output: nobody to be asked or told
@@ -892,6 +895,27 @@ inline void Engine::notify(const Event& event) {
 #endif
 }
 
+// An error whose copy throws is told as its text, or where that cannot be had either, as an unknown one.
+PLANB_COLD inline Cause Engine::copy_to_tell(const Cause& cause) {
+#if PLANB_HAS_EXCEPTIONS
+  try {
+    return cause;
+  } catch (...) {
+    if (detail::unwinding()) throw;
+  }
+  Cause told;
+  try {
+    told = Cause::of(UncopyableError(cause.message()));
+  } catch (...) {
+    if (detail::unwinding()) throw;
+  }
+  CauseAccess::set_kind(told, cause.kind());
+  return told;
+#else
+  return cause;
+#endif
+}
+
 PLANB_COLD inline RunReport Engine::report() const {
   RunReport report;
   report.end = end();
@@ -899,13 +923,13 @@ PLANB_COLD inline RunReport Engine::report() const {
   report.delivered = delivered();
   if (report.end == RunEnd::succeeded) report.answered_step = step_;
   if (failed_ != nullptr) report.last_failed = static_cast<int>(failed_ - records_.data());
-  report.rule_error = rule_error_;
+  if (rule_error_) report.rule_error = copy_to_tell(*rule_error_);
   report.steps.reserve(records_.size());
   for (const StepRecord& record : records_) {
     StepReport& step = report.steps.emplace_back();
     step.name = plan_.steps[record.index].name;
     step.attempts = record.attempts;
-    if (record.failed) step.cause = telling_ != nullptr && &record == record_ ? *telling_ : record.cause;
+    if (record.failed) step.cause = copy_to_tell(telling_ != nullptr && &record == record_ ? *telling_ : record.cause);
     if (record.skipped) step.skipped = record.skip_reason;
     step.left = record.left;
     step.alert = record.alert;
