@@ -44,12 +44,12 @@ class Function<R(Args...)> {
   Function(Function&& other) noexcept { take(other); }
 
   Function& operator=(const Function& other) {
-    if (this != &other) *this = Function(other);
+    if (this != std::addressof(other)) *this = Function(other);
     return *this;
   }
 
   Function& operator=(Function&& other) noexcept {
-    if (this != &other) {
+    if (this != std::addressof(other)) {
       reset();
       take(other);
     }

@@ -200,7 +200,7 @@ class PushStream {
 template <class Stream>
 class Emit {
  public:
-  explicit Emit(Stream& stream) noexcept : stream_(&stream) {}
+  explicit Emit(Stream& stream) noexcept : stream_(std::addressof(stream)) {}
 
   template <class X>
   bool operator()(X&& element) const {

@@ -314,7 +314,7 @@ class [[nodiscard]] PlanStream {
 
    private:
     friend PlanStream;
-    explicit iterator(State& state) noexcept : state_(&state) {}
+    explicit iterator(State& state) noexcept : state_(std::addressof(state)) {}
 
     State* state_;
   };
@@ -338,7 +338,7 @@ class [[nodiscard]] PlanStream {
 
  private:
   [[nodiscard]] State& checked() const {
-    if (state_ == nullptr) detail::misuse("this stream was moved from; use the one that it was moved to");
+    if (state_.get() == nullptr) detail::misuse("this stream was moved from; use the one that it was moved to");
     return *state_;
   }
 

@@ -58,7 +58,7 @@ class [[nodiscard]] Task {
   // A task that is suspended half-way ends there: what it holds is destroyed, down to the innermost task it awaits.
   // It must not be running.
   ~Task() {
-    if (!frame_) return;
+    if (!static_cast<bool>(frame_)) return;
     const CurrentMetadata::Scope scope(CurrentMetadata::get());  // it may hold scopes of its own
     frame_.destroy();
   }
@@ -80,7 +80,7 @@ class [[nodiscard]] Task {
     requires std::invocable<F&>
   void start(F on_done);
 
-  [[nodiscard]] bool done() const noexcept { return frame_ && frame_.promise().done(); }
+  [[nodiscard]] bool done() const noexcept { return static_cast<bool>(frame_) && frame_.promise().done(); }
 
   // Of a task that is done, once: what it returned; throws what it threw.
   T get();
@@ -233,13 +233,13 @@ class TaskPromiseResult : public TaskPromiseBase {
 
   T take() {
 #if PLANB_HAS_EXCEPTIONS
-    if (std::exception_ptr* const error = std::get_if<2>(&result_)) {
+    if (std::exception_ptr* const error = std::get_if<2>(std::addressof(result_))) {
       std::exception_ptr thrown = std::move(*error);
       result_.template emplace<0>();
       std::rethrow_exception(std::move(thrown));
     }
 #endif
-    typename task_stored<T>::type* const stored = std::get_if<1>(&result_);
+    typename task_stored<T>::type* const stored = std::get_if<1>(std::addressof(result_));
     if (stored == nullptr) misuse("a Task's result was asked for twice, or before the Task was done");
     if constexpr (std::is_void_v<T>) {
       result_.template emplace<0>();
@@ -308,7 +308,7 @@ class TaskAwaiter final : public TaskWaiter {
   explicit TaskAwaiter(Task<T>&& task) noexcept : task_(std::move(task)) {}
 
   [[nodiscard]] bool await_ready() const {
-    if (!task_.frame_) misuse("an empty Task was awaited");
+    if (!static_cast<bool>(task_.frame_)) misuse("an empty Task was awaited");
     return task_.done();
   }
   [[nodiscard]] bool await_suspend(std::coroutine_handle<> awaiting) {
@@ -327,7 +327,7 @@ class TaskAwaiter final : public TaskWaiter {
 struct TaskAccess {
   template <class T>
   [[nodiscard]] static std::coroutine_handle<TaskPromise<T>> frame(const Task<T>& task) {
-    if (!task.frame_) misuse("an empty Task was used");
+    if (!static_cast<bool>(task.frame_)) misuse("an empty Task was used");
     return task.frame_;
   }
 };

@@ -4,7 +4,9 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/refuse.hpp>
 
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -24,11 +26,11 @@ class [[nodiscard]] Checked {
   [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
 
   // Only where there is a value.
-  [[nodiscard]] T& operator*() & noexcept { return *std::get_if<0>(&state_); }
-  [[nodiscard]] const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
-  [[nodiscard]] T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
-  [[nodiscard]] T* operator->() noexcept { return std::get_if<0>(&state_); }
-  [[nodiscard]] const T* operator->() const noexcept { return std::get_if<0>(&state_); }
+  [[nodiscard]] T& operator*() & noexcept { return *std::get_if<0>(std::addressof(state_)); }
+  [[nodiscard]] const T& operator*() const& noexcept { return *std::get_if<0>(std::addressof(state_)); }
+  [[nodiscard]] T&& operator*() && noexcept { return std::move(*std::get_if<0>(std::addressof(state_))); }
+  [[nodiscard]] T* operator->() noexcept { return std::get_if<0>(std::addressof(state_)); }
+  [[nodiscard]] const T* operator->() const noexcept { return std::get_if<0>(std::addressof(state_)); }
 
   // Throws std::invalid_argument with the error's message where there is no value; without exceptions, prints it and
   // ends the program.
@@ -46,8 +48,8 @@ class [[nodiscard]] Checked {
   }
 
   // Only where there is none. Of a temporary: a copy.
-  [[nodiscard]] const Error& error() const& noexcept { return *std::get_if<1>(&state_); }
-  [[nodiscard]] Error error() const&& { return *std::get_if<1>(&state_); }
+  [[nodiscard]] const Error& error() const& noexcept { return *std::get_if<1>(std::addressof(state_)); }
+  [[nodiscard]] Error error() const&& { return *std::get_if<1>(std::addressof(state_)); }
 
  private:
   void insist() const {
