@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../no_exceptions/check.hpp"
@@ -98,5 +100,34 @@ int main() {
            planb::run_with_plan(plan, [](int&) {});
            plan = make();
          }) == "ended: ");
+
+  // A program that ends within a run ends its static plans with it, whichever came first.
+  EXPECT(said_by([] {
+           static const Plan plan = make();
+           planb::run_with_plan(plan, [](int&) { std::exit(0); });
+         }) == "ended: ");
+  EXPECT(said_by([] {
+           static const Plan first = make();
+           planb::run_with_plan(first, [](int&) {});
+           static const Plan second = make();
+           planb::run_with_plan(first, [](int&) { planb::run_with_plan(second, [](int&) { std::exit(0); }); });
+         }) == "ended: ");
+  EXPECT(said_by([] {
+           static const Plan plan = make();
+           planb::stream_with_plan(
+               plan, [](int&, auto& emit) { emit(1); }, [](int) { std::exit(0); });
+         }) == "ended: ");
+  EXPECT(said_by([] {
+           std::thread([] {
+             static const Plan plan = make();
+             planb::run_with_plan(plan, [](int&) { std::exit(0); });
+           }).join();
+         }) == "ended: ");
+  // A thread that ended says nothing of the others.
+  EXPECT(said_by([] {
+           Plan plan = make();
+           std::thread([&] { planb::run_with_plan(plan, [](int&) {}); }).join();
+           planb::run_with_plan(plan, [&](int&) { plan = make(); });
+         }) == complaint);
   return check::result();
 }

@@ -4,14 +4,18 @@
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
+#include <array>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace {
@@ -123,6 +127,26 @@ TEST_CASE("a plan is made from a list, a vector or steps at hand", "[plan]") {
     CHECK(plan->steps()[1].name == "second");
   }
   CHECK(first.name == "first");
+}
+
+TEST_CASE("steps are kept in any container before they are a plan", "[plan]") {
+  using Entry = Step<int>;
+  std::map<std::string, Entry> by_name;
+  by_name.emplace("a", Entry{.name = "a", .provide = 1});
+  by_name.insert({"b", {.name = "b", .provide = 2}});
+  const std::pair<std::string, Entry> pair{"c", {.name = "c", .provide = 3}};
+  const std::tuple<int, Entry> tuple{4, {.name = "d", .provide = 4}};
+  std::optional<Entry> maybe;
+  maybe = Entry{.name = "e", .provide = 5};
+  std::variant<int, Entry> either = 0;
+  either = Entry{.name = "f", .provide = 6};
+  const std::array<Entry, 1> array{Entry{.name = "g", .provide = 7}};
+  const auto shared = std::make_shared<Entry>(array[0]);
+  const ExecutionPlan<int> plan{by_name.at("a"), by_name.at("b"),         pair.second, std::get<1>(tuple),
+                                *maybe,          std::get<Entry>(either), array[0],    *shared};
+  CHECK(plan.size() == 8);
+  CHECK(planb::run_with_plan(plan, [](int& i) { return i; }) == 1);
+  STATIC_REQUIRE(std::is_aggregate_v<Entry>);
 }
 
 TEST_CASE("a copy of a plan shares its steps, and so does what it was moved to", "[plan]") {

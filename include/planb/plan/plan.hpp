@@ -106,6 +106,32 @@ class ExecutionPlan {
 namespace detail {
 
 #if PLANB_CHECKED
+// Whether the program ends from within a run: exit() does not come back to that, and ends first what its thread has,
+// then what is static, such as the run's plan.
+class ExitWatch {
+ public:
+  static void begin_run() noexcept {
+    ++runs_;
+    static_cast<void>(std::addressof(watch_));  // there from now on
+  }
+  static void end_run() noexcept { --runs_; }
+  [[nodiscard]] static bool exiting() noexcept { return exiting_.load(); }
+
+ private:
+  struct AtThreadsEnd {
+    AtThreadsEnd() noexcept {}  // NOLINT(modernize-use-equals-default): not before it is asked for
+    AtThreadsEnd(const AtThreadsEnd&) = delete;
+    AtThreadsEnd& operator=(const AtThreadsEnd&) = delete;
+    ~AtThreadsEnd() {
+      if (runs_ != 0) exiting_.store(true);
+    }
+  };
+
+  static inline thread_local int runs_ = 0;  // of this thread
+  static inline thread_local AtThreadsEnd watch_;
+  static inline std::atomic<bool> exiting_ = false;
+};
+
 // How many runs borrow a plan's steps. There must be none when these end.
 class BorrowCount {
  public:
@@ -113,15 +139,21 @@ class BorrowCount {
   BorrowCount(const BorrowCount&) = delete;
   BorrowCount& operator=(const BorrowCount&) = delete;
   ~BorrowCount() {
-    if (runs_.load() == 0) return;
+    if (runs_.load() == 0 || ExitWatch::exiting()) return;
     std::fputs(
         "planb: a plan was assigned or destroyed while it was being run; keep a copy of it until the run is over\n",
         stderr);
     std::abort();
   }
 
-  void begin() noexcept { runs_.fetch_add(1); }
-  void end() noexcept { runs_.fetch_sub(1); }
+  void begin() noexcept {
+    ExitWatch::begin_run();
+    runs_.fetch_add(1);
+  }
+  void end() noexcept {
+    runs_.fetch_sub(1);
+    ExitWatch::end_run();
+  }
 
  private:
   std::atomic<int> runs_{0};

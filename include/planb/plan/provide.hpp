@@ -148,6 +148,14 @@ class Provide {
                 "planb: a context is an object type or an lvalue reference, without const or volatile at the top");
 
  public:
+  // Refused. A template, so that one may ask whether a Step can be made of nothing, as std::pair and std::map do of what
+  // they hold: only where that is done, this is compiled.
+  template <class Nothing = void>
+  Provide() noexcept {
+    static_assert(!std::is_void_v<Nothing>,
+                  "planb: a step has no `provide`: give it a Ctx or a factory, as in `.provide = [] { return Ctx{...}; }`");
+  }
+
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, Provide>)
   Provide(F&& f)  // NOLINT(google-explicit-constructor): a plan is written with lambdas

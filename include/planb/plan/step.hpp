@@ -21,18 +21,6 @@ namespace planb::inline PLANB_ABI {
 // which then has no objection to any other error, or a member of E.
 using Classifier = detail::ErrorFunction<Verdict>;
 
-namespace detail {
-
-template <class Ctx, class Env>
-[[nodiscard]] Provide<Ctx, Env> provide_is_missing() {
-  static_assert(
-      std::is_void_v<Ctx> && !std::is_void_v<Ctx>,
-      "planb: a step has no `provide`: give it a Ctx or a factory, as in `.provide = [] { return Ctx{...}; }`");
-  return provide_is_missing<Ctx, Env>();
-}
-
-}  // namespace detail
-
 // Write it with designated initialisers: {.name = "openai", .provide = [] { return Llm{"openai"}; }, .attempts = 2}.
 // Its callables are copied into the plan, shared by all runs, and called through const.
 template <class Ctx, class Env = void>
@@ -40,8 +28,8 @@ struct Step {
   // For events, reports and messages; may be empty, and need not be unique.
   std::string name = {};
 
-  // Where each attempt's context comes from; see Provide.
-  Provide<Ctx, Env> provide = detail::provide_is_missing<Ctx, Env>();
+  // Where each attempt's context comes from; see Provide. Must be given.
+  Provide<Ctx, Env> provide;
 
   // Tries in this step, counting the first. Not given: 1, or until the schedule ends where one is given.
   std::optional<int> attempts = std::nullopt;
