@@ -22,7 +22,7 @@ using Owned = planb::Checked<std::unique_ptr<std::string>, Refusal>;
 static_assert(std::is_convertible_v<int, Number> && std::is_convertible_v<Refusal, Number>);
 static_assert(!std::is_convertible_v<Number, bool> && std::is_constructible_v<bool, Number>);
 static_assert(std::is_same_v<Number::value_type, int> && std::is_same_v<Number::error_type, Refusal>);
-static_assert(std::is_same_v<decltype(*std::declval<Owned>()), std::unique_ptr<std::string>&&>);
+static_assert(std::is_same_v<decltype(*std::declval<Owned>()), std::unique_ptr<std::string>>);
 static_assert(std::is_same_v<decltype(*std::declval<const Owned&>()), const std::unique_ptr<std::string>&>);
 
 Number halve(int n) {
@@ -56,6 +56,14 @@ TEST_CASE("a Checked holds an error, and value() throws it as text", "[checked]"
   } catch (const std::invalid_argument& e) {
     CHECK(std::string(e.what()) == "planb: odd");
   }
+}
+
+TEST_CASE("what a temporary Checked has outlives it", "[checked]") {
+  const auto make = [] { return planb::Checked<std::string, Refusal>(std::string(40, 'x')); };
+  const std::string& kept = *make();
+  CHECK(kept == std::string(40, 'x'));
+  planb::Checked<std::string, Refusal> checked = make();
+  CHECK(*std::move(checked) == kept);
 }
 
 TEST_CASE("a Checked's value may be move-only", "[checked]") {

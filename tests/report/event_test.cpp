@@ -36,6 +36,9 @@ using two::two_steps;
 
 namespace {
 
+template <class E>
+constexpr bool gives_pointer = requires(E&& event) { static_cast<E&&>(event).template get_if<AttemptStart>(); };
+
 int fail_at_first(Client& client) {
   if (client.id == 1) throw planb::ProviderError(503, "busy");
   return client.id;
@@ -595,6 +598,9 @@ TEST_CASE("an Event is one of the four, and is not made of them by accident", "[
   STATIC_REQUIRE(std::constructible_from<Event, AttemptStart>);
   STATIC_REQUIRE_FALSE(std::constructible_from<Event, int>);
   STATIC_REQUIRE(std::copyable<Event>);
+  STATIC_REQUIRE(gives_pointer<const Event&>);
+  STATIC_REQUIRE_FALSE(gives_pointer<Event>);  // it would dangle
+  STATIC_REQUIRE_FALSE(gives_pointer<const Event>);
 
   AttemptStart start;
   start.attempt = 3;

@@ -119,6 +119,19 @@ TEST_CASE("values of every kind, after failures too", "[plan_result]") {
   }
 }
 
+TEST_CASE("what a temporary result has outlives it", "[plan_result]") {
+  const auto run = [] { return try_run_with_plan(two_steps(), [](Client&) { return std::string(40, 'x'); }); };
+  const std::string& kept = *run();
+  CHECK(kept == std::string(40, 'x'));
+  const std::string& taken = run().value();
+  CHECK(taken == kept);
+  STATIC_REQUIRE(std::is_same_v<decltype(*std::declval<PlanResult<int>>()), int>);
+  STATIC_REQUIRE(std::is_same_v<decltype(*std::declval<PlanResult<int&>>()), int&>);
+  STATIC_REQUIRE(std::is_void_v<decltype(*std::declval<PlanResult<void>>())>);
+  STATIC_REQUIRE(std::is_same_v<decltype(*std::declval<PlanResult<Immovable>>()), Immovable&&>);
+  STATIC_REQUIRE(std::is_same_v<decltype(*std::declval<const PlanResult<int>&>()), const int&>);
+}
+
 TEST_CASE("a result is copied and moved like its value", "[plan_result]") {
   STATIC_REQUIRE(std::is_copy_constructible_v<PlanResult<int>>);
   STATIC_REQUIRE(std::is_copy_constructible_v<PlanResult<void>>);

@@ -25,10 +25,10 @@ class [[nodiscard]] Checked {
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
   [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
 
-  // Only where there is a value.
+  // Only where there is a value. Of a temporary: moved out of it.
   [[nodiscard]] T& operator*() & noexcept { return *std::get_if<0>(std::addressof(state_)); }
   [[nodiscard]] const T& operator*() const& noexcept { return *std::get_if<0>(std::addressof(state_)); }
-  [[nodiscard]] T&& operator*() && noexcept { return std::move(*std::get_if<0>(std::addressof(state_))); }
+  [[nodiscard]] T operator*() && noexcept(std::is_nothrow_move_constructible_v<T>) { return std::move(*std::get_if<0>(std::addressof(state_))); }
   [[nodiscard]] T* operator->() noexcept { return std::get_if<0>(std::addressof(state_)); }
   [[nodiscard]] const T* operator->() const noexcept { return std::get_if<0>(std::addressof(state_)); }
 

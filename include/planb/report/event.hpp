@@ -114,11 +114,13 @@ class Event {
     return std::visit(std::forward<F>(f), event_);
   }
 
-  // The event as a T, or null.
+  // The event as a T, or null. Not of a temporary.
   template <class T>
-  [[nodiscard]] const T* get_if() const noexcept {
+  [[nodiscard]] const T* get_if() const& noexcept {
     return std::get_if<T>(&event_);
   }
+  template <class T>
+  const T* get_if() const&& = delete;
 
  private:
   friend struct detail::EventAccess;

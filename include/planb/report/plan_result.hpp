@@ -23,6 +23,8 @@ class [[nodiscard]] PlanResult {
   static constexpr bool moves_safely = std::is_nothrow_move_constructible_v<Stored>;
   using Reference = std::add_lvalue_reference_t<T>;
   using ConstReference = std::conditional_t<is_reference, Reference, std::add_lvalue_reference_t<const T>>;
+  static constexpr bool can_be_taken = is_void || is_reference || std::is_move_constructible_v<T>;
+  using Taken = std::conditional_t<can_be_taken, T, std::add_rvalue_reference_t<T>>;
 
  public:
   using value_type = T;
@@ -88,16 +90,16 @@ class [[nodiscard]] PlanResult {
     return **this;
   }
   T value() &&
-    requires(is_void || is_reference || std::is_move_constructible_v<T>)
+    requires(can_be_taken)
   {
     check();
     return *std::move(*this);
   }
 
-  // The value; undefined where there is none.
+  // The value; undefined where there is none. Of a temporary result: moved out of it, where it can be.
   Reference operator*() & noexcept { return get(value_); }
   ConstReference operator*() const& noexcept { return get(value_); }
-  std::add_rvalue_reference_t<T> operator*() && noexcept {
+  Taken operator*() && noexcept(is_void || is_reference || !can_be_taken || moves_safely) {
     if constexpr (!is_void) return static_cast<std::add_rvalue_reference_t<T>>(get(value_));
   }
   std::remove_reference_t<T>* operator->() noexcept
