@@ -15,9 +15,11 @@ namespace {
 
 thread_local bool counting = false;
 thread_local std::size_t allocations = 0;
+thread_local bool failing = false;
 
 void* allocate(std::size_t size, std::size_t alignment) {
   if (counting) ++allocations;
+  if (failing) throw std::bad_alloc();
   if (size == 0) size = 1;
   void* const p = alignment <= alignof(std::max_align_t)
                       ? std::malloc(size)
@@ -181,6 +183,22 @@ TEST_CASE("a success as a result allocates nothing", "[allocation]") {
   CHECK(allocations_of([&] { good = good && try_run_with_plan(plan, answers_at(1)).has_value(); }) == 0);
   CHECK(allocations_of([&] { good = good && try_run_with_plan(plan, answer, options).value() == 1; }) == 0);
   CHECK(good);
+}
+
+TEST_CASE("where there is no memory for a success' report, the value comes with one that says less", "[allocation]") {
+  const ExecutionPlan<int> plan{{.name = "first", .provide = 1, .attempts = 2}, {.name = "second", .provide = 2}};
+  const auto result = try_run_with_plan(plan, [](int& step) {
+    if (step == 1) return Result(Error());
+    failing = true;
+    return Result(step);
+  });
+  failing = false;
+  REQUIRE(result.has_value());
+  CHECK(*result == 2);
+  CHECK(result.report().end == planb::RunEnd::succeeded);
+  CHECK(result.report().attempts == 3);
+  CHECK(result.report().answered_step == 1);
+  CHECK(result.report().steps.empty());
 }
 
 TEST_CASE("returned failures allocate nothing, over four steps", "[allocation]") {

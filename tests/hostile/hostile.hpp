@@ -1,5 +1,5 @@
-// Types of a namespace whose operators and functions take anything: the library must not find them. None of them compiles
-// where it is called. (Not among them: what the standard library's own containers would find, as a binary minus.)
+// Types of a namespace whose operators and functions take anything: the library must not find them. None of them
+// compiles where it is called. (Not among them: what the standard library's own containers would find, as a binary minus.)
 #pragma once
 
 #include <optional>

@@ -148,12 +148,13 @@ class Provide {
                 "planb: a context is an object type or an lvalue reference, without const or volatile at the top");
 
  public:
-  // Refused. A template, so that one may ask whether a Step can be made of nothing, as std::pair and std::map do of what
-  // they hold: only where that is done, this is compiled.
+  // Refused. A template, so that one may ask whether a Step can be made of nothing, as std::pair does of what it holds:
+  // this is compiled only where that is done.
   template <class Nothing = void>
   Provide() noexcept {
-    static_assert(!std::is_void_v<Nothing>,
-                  "planb: a step has no `provide`: give it a Ctx or a factory, as in `.provide = [] { return Ctx{...}; }`");
+    static_assert(
+        !std::is_void_v<Nothing>,
+        "planb: a step has no `provide`: give it a Ctx or a factory, as in `.provide = [] { return Ctx{...}; }`");
   }
 
   template <class F>
