@@ -12,7 +12,7 @@ namespace planb::inline PLANB_ABI::detail {
 template <class M, class C, class Arg, class... Args>
 decltype(auto) invoke_member(M C::*member, Arg&& object, Args&&... args) {
   if constexpr (!std::is_base_of_v<C, std::remove_cvref_t<Arg>>) {
-    if constexpr (requires { { object.get() } -> std::convertible_to<C&>; }) {  // std::reference_wrapper
+    if constexpr (requires { { object.get() } -> std::convertible_to<const volatile C&>; }) {  // std::reference_wrapper
       return detail::invoke_member(member, object.get(), std::forward<Args>(args)...);
     } else {
       return detail::invoke_member(member, *std::forward<Arg>(object), std::forward<Args>(args)...);

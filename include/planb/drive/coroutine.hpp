@@ -8,7 +8,11 @@
 #include <planb/drive/detail/coro_drive.hpp>
 #include <planb/drive/task.hpp>
 #include <planb/engine/run_options.hpp>
+#include <planb/error/detail/awaited.hpp>
+#include <planb/plan/attempt.hpp>
+#include <planb/plan/detail/view.hpp>
 #include <planb/plan/plan.hpp>
+#include <planb/plan/provide.hpp>
 
 #include <concepts>
 #include <coroutine>
@@ -100,25 +104,61 @@ concept SleepsIn = (SleepsStoppably<Sleep> || std::is_invocable_v<Sleep&, Durati
   requires AwaitableIn<decltype(detail::call_sleep(sleep, Duration(), std::declval<const StopToken&>())), Promise>;
 };
 
+// What the task gives to whoever awaits it; void where that cannot be told.
+template <class Promise, class Task>
+struct co_given {
+  using type = void;
+};
+template <class Promise, class Task>
+  requires AwaitableIn<Task, Promise>
+struct co_given<Promise, Task> {
+  using type = AwaitedIn<Promise, Task>;
+};
+
 // What is kept of an answer when its context ends: already what the task gives, since that may own what R refers to.
-template <class Promise, class Task, class R>
+// `Awaited` is what awaiting gave, an R or a reference to one.
+template <class Promise, class Given, class Awaited, class R>
 struct co_kept {
   using type = R;
 };
-template <class Promise, class Task, class R>
-  requires(AwaitableIn<Task, Promise> && std::is_object_v<R> && std::is_object_v<AwaitedIn<Promise, Task>> &&
-           std::is_convertible_v<R, AwaitedIn<Promise, Task>> &&
-           requires(Promise& promise) { promise.return_value(std::declval<std::remove_cv_t<AwaitedIn<Promise, Task>>>()); })
-struct co_kept<Promise, Task, R> {
-  using type = std::remove_cv_t<AwaitedIn<Promise, Task>>;
+template <class Promise, class Given, class Awaited, class R>
+  requires(std::is_object_v<R> && std::is_object_v<Given> && std::is_convertible_v<R, Given> &&
+           std::is_convertible_v<Awaited, Given> &&
+           requires(Promise& promise) { promise.return_value(std::declval<std::remove_cv_t<Given>>()); })
+struct co_kept<Promise, Given, Awaited, R> {
+  using type = std::remove_cv_t<Given>;
 };
 
-template <class Task, class P, class R, class PlanBody>
+// The attempts of a plan's run in a coroutine: what is called gives what is to be awaited, while the context lives.
+template <class Ctx, class F>
+struct CoroBody {
+  using Room = ContextRoom<Ctx>;
+  using Result = decltype(detail::call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>(),
+                                            std::declval<std::remove_reference_t<Ctx>&>()));
+
+  const PlanStorage<Ctx, void>& plan;
+  F& fn;
+
+  bool prepare(int step, Room& room, const Attempt& attempt, FailureRoom& failure) const {
+    return plan.provide(step, room, attempt, failure);
+  }
+  Result invoke(Room& room, const Attempt& attempt) const {
+    return detail::call_with(detail::call_target(fn), attempt, room.get());
+  }
+};
+
+// All that awaiting an A puts into a frame.
+template <class Promise, class A>
+constexpr bool fits_frame_awaited = fits_frame<A> && fits_frame<typename transformed<Promise, A>::type> &&
+                                    fits_frame<std::remove_reference_t<AwaiterOf<typename transformed<Promise, A>::type>>> &&
+                                    fits_frame<AwaitedIn<Promise, A>>;
+
+template <class Task, class P, class R, class K, class B>
 struct CoroKit {
   using Promise = P;
   using Result = R;
-  using Kept = typename co_kept<P, Task, R>::type;
-  using Body = PlanBody;
+  using Kept = K;
+  using Body = B;
   static constexpr bool restores = requires { requires task_traits<Task>::restores_metadata; };
   static constexpr bool has_checkpoint = requires { task_traits<Task>::checkpoint(); };
   static decltype(auto) checkpoint() { return task_traits<Task>::checkpoint(); }
@@ -143,7 +183,7 @@ Task co_run(const ExecutionPlan<Ctx, Env>& plan, F&& fn, Sleep&& sleep, Options&
                 "asio::awaitable<T>");
   if constexpr (bound && callable && coroutine) {
     using Promise = typename std::coroutine_traits<Task, Plan, Fn, Nap, Options>::promise_type;
-    using Body = PlanBody<Ctx, Fn>;
+    using Body = CoroBody<Ctx, Fn>;
     constexpr bool awaitable = AwaitableIn<typename Body::Result, Promise>;
     constexpr bool sleeps = SleepsIn<Nap, Promise>;
     static_assert(awaitable,
@@ -154,15 +194,31 @@ Task co_run(const ExecutionPlan<Ctx, Env>& plan, F&& fn, Sleep&& sleep, Options&
                   "that can be awaited in the task");
     if constexpr (awaitable && sleeps) {
       using R = typename co_result<Promise, Task, typename Body::Result>::type;
-      constexpr bool fits = PromiseTakes<Promise, R>;
+      using Awaited = AwaitedIn<Promise, typename Body::Result>;
+      using Given = typename co_given<Promise, Task>::type;
+      using Kept = typename co_kept<Promise, Given, Awaited, R>::type;
+      using NapResult = decltype(detail::call_sleep(std::declval<Nap&>(), Duration(), std::declval<const StopToken&>()));
+      constexpr bool answers = !gives_awaited<R>::value;
+      static_assert(answers,
+                    "planb: what awaiting the callable's result gives is itself still to be awaited (a task, a "
+                    "future): its attempt would be over before it has begun. Await it in the callable");
+      // A getter's answer may refer to its context, which has ended when the task gives it.
+      constexpr bool lasts = !(std::is_reference_v<Given> && !std::is_reference_v<R>) &&
+                             !views_temporary<Awaited, Given> && !(is_getter<Ctx, CallTarget<Fn>> && refers_elsewhere<Kept>);
+      static_assert(lasts,
+                    "planb: the task gives a view, a pointer or a reference into what ends with the attempt (the "
+                    "context, or what awaiting gave); let it give what owns that, such as a std::string");
+      constexpr bool fits = !lasts || PromiseTakes<Promise, R>;
       static_assert(fits, "planb: the task returns another type than what the callable gives when it is awaited");
-      constexpr bool aligned = fits_frame<R> && fits_frame<typename Body::Result> && fits_frame<Fn> && fits_frame<Nap>;
+      constexpr bool aligned = fits_frame_awaited<Promise, typename Body::Result> &&
+                               fits_frame_awaited<Promise, NapResult> && fits_frame<R> && fits_frame<Kept> &&
+                               fits_frame<Fn> && fits_frame<Nap>;
       static_assert(aligned,
                     "planb: an answer, a callable or a `sleep` that is aligned beyond what operator new gives "
                     "(`alignas`) would be misaligned in a coroutine's frame; keep it behind a pointer");
       static_assert(accepts_value<Fn, R>, "planb: accepting() needs a callable that gives a value, not void");
-      if constexpr (fits && aligned && accepts_value<Fn, R>) {
-        return detail::co_drive<Task, CoroKit<Task, Promise, R, Body>, Plan, Fn, Nap, Options>(
+      if constexpr (answers && lasts && fits && aligned && accepts_value<Fn, R>) {
+        return detail::co_drive<Task, CoroKit<Task, Promise, R, Kept, Body>, Plan, Fn, Nap, Options>(
             PlanAccess::share(plan), std::forward<F>(fn), std::forward<Sleep>(sleep), std::forward<Options>(options));
       }
     }

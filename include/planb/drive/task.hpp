@@ -5,6 +5,7 @@
 #include <planb/drive/detail/coro_await.hpp>
 #include <planb/drive/detail/task_wait.hpp>
 #include <planb/error/detail/misuse.hpp>
+#include <planb/plan/detail/view.hpp>
 #include <planb/plan/metadata.hpp>
 
 #include <atomic>
@@ -28,6 +29,8 @@ template <class T>
 class TaskPromise;
 template <class T>
 class TaskAwaiter;
+template <class T>
+struct AwaitTaskInPlace;
 struct TaskAccess;
 
 }  // namespace detail
@@ -66,7 +69,7 @@ class [[nodiscard]] Task {
   // In any coroutine: takes the task over, starts it where it was not started, and gives what it returns or throws what
   // it throws.
   [[nodiscard]] detail::TaskAwaiter<T> operator co_await() && {
-    if (frame_) frame_.promise().refuse_second_waiter();
+    refuse_second_waiter();
     return detail::TaskAwaiter<T>(std::move(*this));
   }
 
@@ -89,10 +92,15 @@ class [[nodiscard]] Task {
   friend class detail::TaskPromise<T>;
   friend class detail::TaskAwaiter<T>;
   friend struct detail::TaskAccess;
+  template <class U>
+  friend struct detail::AwaitTaskInPlace;
 
   using Frame = std::coroutine_handle<promise_type>;
 
   explicit Task(Frame frame) noexcept : frame_(frame) {}
+  void refuse_second_waiter() const {
+    if (frame_) frame_.promise().refuse_second_waiter();
+  }
   void swap(Task& other) noexcept { std::swap(frame_, other.frame_); }
 
   Frame frame_;
@@ -183,9 +191,10 @@ class TaskPromiseBase {
   template <class F>
   void start(std::coroutine_handle<> frame, F&& on_done) {
     refuse_second_waiter();
-    callback_ = std::make_unique<TaskCallback<F>>(std::forward<F>(on_done));
-    TaskWaiter& callback = *callback_;
-    if (!wait(frame, callback)) static_cast<void>(callback.wake());
+    auto owner = std::make_unique<TaskCallback<F>>(std::forward<F>(on_done));
+    TaskCallback<F>& callback = *owner;
+    callback_ = std::move(owner);
+    if (!wait(frame, callback)) callback.call();
   }
 
  protected:
@@ -232,6 +241,22 @@ class TaskPromiseResult : public TaskPromiseBase {
   }
 
   T take() {
+    typename task_stored<T>::type& stored = outcome();
+    if constexpr (std::is_void_v<T>) {
+      result_.template emplace<0>();
+    } else if constexpr (std::is_lvalue_reference_v<T>) {
+      T value = *stored;
+      result_.template emplace<0>();
+      return value;
+    } else {
+      T value = std::move(stored);
+      result_.template emplace<0>();
+      return value;
+    }
+  }
+
+  // What the task returned, where it is; throws what it threw.
+  [[nodiscard]] typename task_stored<T>::type& outcome() {
 #if PLANB_HAS_EXCEPTIONS
     if (std::exception_ptr* const error = std::get_if<2>(std::addressof(result_))) {
       std::exception_ptr thrown = std::move(*error);
@@ -241,17 +266,7 @@ class TaskPromiseResult : public TaskPromiseBase {
 #endif
     typename task_stored<T>::type* const stored = std::get_if<1>(std::addressof(result_));
     if (stored == nullptr) misuse("a Task's result was asked for twice, or before the Task was done");
-    if constexpr (std::is_void_v<T>) {
-      result_.template emplace<0>();
-    } else if constexpr (std::is_lvalue_reference_v<T>) {
-      T value = **stored;
-      result_.template emplace<0>();
-      return value;
-    } else {
-      T value = std::move(*stored);
-      result_.template emplace<0>();
-      return value;
-    }
+    return *stored;
   }
 
  protected:
@@ -276,6 +291,9 @@ class TaskPromise : public TaskPromiseResult<T> {
   template <class U = T>
     requires std::is_convertible_v<U&&, T>
   void return_value(U&& value) {
+    static_assert(!views_temporary<U, T>,
+                  "planb: a Task of a view or a pointer would refer to a temporary or a local of its coroutine, which "
+                  "ends with it; let the task return what owns that, such as a std::string");
     this->result_.template emplace<1>(std::forward<U>(value));
   }
 };
@@ -288,6 +306,15 @@ class TaskPromise<T&> : public TaskPromiseResult<T&> {
   }
 
   void return_value(T& value) noexcept { this->result_.template emplace<1>(std::addressof(value)); }
+
+  // Else a temporary would be bound to a const T&.
+  template <class U>
+    requires(std::is_const_v<T> && std::is_convertible_v<U &&, T&> && !RefersTo<U&&, T&>)
+  void return_value(U&&) {
+    static_assert(std::is_void_v<U>,
+                  "planb: a Task of a reference would refer to a temporary or a local of its coroutine, which ends with "
+                  "it; let the task return a value");
+  }
 };
 
 template <>
@@ -303,7 +330,7 @@ inline Task<void> TaskPromise<void>::get_return_object() noexcept {
 }
 
 template <class T>
-class TaskAwaiter final : public TaskWaiter {
+class TaskAwaiter : public TaskWaiter {
  public:
   explicit TaskAwaiter(Task<T>&& task) noexcept : task_(std::move(task)) {}
 
@@ -319,9 +346,34 @@ class TaskAwaiter final : public TaskWaiter {
 
   std::coroutine_handle<> wake() override { return awaiting_; }
 
+ protected:
+  [[nodiscard]] TaskPromise<T>& promise() noexcept { return task_.frame_.promise(); }
+
  private:
   Task<T> task_;  // ends with the await, also where the coroutine that awaits is destroyed
   std::coroutine_handle<> awaiting_;
+};
+
+// Gives what the task returned where it is, in the task's frame, which ends with the await.
+template <class T>
+class TaskInPlace final : public TaskAwaiter<T> {
+ public:
+  using TaskAwaiter<T>::TaskAwaiter;
+  T&& await_resume() { return std::move(this->promise().outcome()); }
+};
+template <class T>
+struct AwaitTaskInPlace {
+  Task<T>&& task;
+  explicit AwaitTaskInPlace(Task<T>&& of) noexcept : task(std::move(of)) {}
+  [[nodiscard]] TaskInPlace<T> operator co_await() && {
+    task.refuse_second_waiter();
+    return TaskInPlace<T>(std::move(task));
+  }
+};
+template <class Promise, class T>
+  requires(std::is_object_v<T> && (std::is_base_of_v<TaskPromiseBase, Promise> || !NamesAwaitTransform<Promise>))
+struct answer_in_place<Promise, Task<T>> {
+  using type = AwaitTaskInPlace<T>;
 };
 
 struct TaskAccess {

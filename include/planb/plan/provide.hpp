@@ -65,18 +65,6 @@ template <class Ctx>
 concept Context = std::is_lvalue_reference_v<Ctx> || (std::is_object_v<Ctx> && std::is_same_v<Ctx, std::decay_t<Ctx>> &&
                                                       std::is_destructible_v<Ctx>);
 
-// Made is an lvalue of what Ctx refers to.
-template <class Made, class Ctx>
-concept IsReferent = std::is_lvalue_reference_v<Made> && std::is_lvalue_reference_v<Ctx> &&
-                     std::is_convertible_v<std::remove_reference_t<Made>*, std::remove_reference_t<Ctx>*>;
-
-// A reference context must refer to something that is there already, not to a temporary.
-template <class Made, class Ctx>
-concept RefersTo = IsReferent<Made, Ctx> || requires(Made&& made) {  // std::reference_wrapper
-  requires IsReferent<decltype(made.get()), Ctx>;
-  requires std::is_convertible_v<Made, Ctx>;
-};
-
 // What a factory may return for a Ctx.
 template <class Made, class Ctx>
 concept MakesContext = (std::is_lvalue_reference_v<Ctx> && RefersTo<Made, Ctx>) ||
@@ -181,8 +169,8 @@ class Provide {
       Made made = factory();
       if (detail::carries_error<Made>(made, failure)) return false;
       using Value = decltype(Traits::value(std::forward<Made>(made)));
-      static_assert(std::is_lvalue_reference_v<Made> || !detail::views_temporary<std::remove_reference_t<Value>, Ctx>,
-                    PLANB_DETAIL_VIEWS_TEMPORARY);
+      using Lasting = std::conditional_t<std::is_lvalue_reference_v<Made>, Value, std::remove_reference_t<Value>>;
+      static_assert(!detail::views_temporary<Lasting, Ctx>, PLANB_DETAIL_VIEWS_TEMPORARY);
       room.build([&]() -> Ctx { return Traits::value(std::forward<Made>(made)); });
     } else {
       static_assert(!detail::views_temporary<Made, Ctx>, PLANB_DETAIL_VIEWS_TEMPORARY);

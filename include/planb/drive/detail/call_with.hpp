@@ -36,9 +36,17 @@ decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
 
 // A context that the plan makes for an attempt and ends with it; not one that refers to what is elsewhere.
 template <class Ctx>
-constexpr bool ends_with_attempt = !std::is_reference_v<Ctx> && !std::is_pointer_v<Ctx> && !requires(Ctx& ctx) {
-  { ctx.get() } -> std::same_as<typename Ctx::type&>;  // std::reference_wrapper
-};
+constexpr bool ends_with_attempt = !std::is_reference_v<Ctx> && !std::is_pointer_v<Ctx> && !is_reference_wrapper<Ctx>;
+
+// A member of the context as the callable, by itself or as std::mem_fn keeps it.
+template <class F>
+constexpr bool is_member_call = std::is_member_function_pointer_v<F>;
+template <template <class...> class MemFn, class Member>
+  requires std::is_member_pointer_v<Member>
+constexpr bool is_member_call<MemFn<Member>> = true;
+
+template <class Ctx, class F>
+constexpr bool is_getter = is_member_call<std::remove_const_t<F>> && ends_with_attempt<Ctx>;
 
 // What is left of an attempt whose callable gave a Raw: that, but a copy where a member function of the context gave a
 // reference into it. A lambda says itself what it refers to.
@@ -47,13 +55,13 @@ struct left_of_context {
   using type = Raw;
 };
 template <class Ctx, class F, class Raw>
-  requires(std::is_member_function_pointer_v<std::remove_const_t<F>> && ends_with_attempt<Ctx> && !std::is_void_v<Raw>)
+  requires(is_getter<Ctx, F> && !std::is_void_v<Raw>)
 struct left_of_context<Ctx, F, Raw> {
-  using type = std::remove_cvref_t<Raw>;
+  using type = std::conditional_t<std::is_reference_v<Raw>, std::remove_cvref_t<Raw>, Raw>;
   static_assert(std::is_same_v<type, Raw> || std::is_constructible_v<type, Raw>,
                 "planb: this member function returns a reference into the plan's context, which ends with the attempt, "
                 "and what it refers to cannot be copied; hand over a lambda that returns what outlives the attempt");
-  static_assert(!std::is_pointer_v<type> && !is_view<type>,
+  static_assert(!refers_elsewhere<std::remove_cv_t<type>>,
                 "planb: this member function returns a pointer or a view into the plan's context, which ends with the "
                 "attempt; hand over a lambda that returns what outlives it, such as a std::string");
 };

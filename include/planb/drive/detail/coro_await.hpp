@@ -98,4 +98,21 @@ decltype(auto) await_operand(A& awaitable) {
   }
 }
 
+// How to await an A so that what its await_resume() gives is not moved within it: what is thrown there could not be told
+// from a failure of the task. Specialised for planb::Task, where the promise lets it through:
+//   type    an awaitable, made of an A&&
+template <class Promise, class A>
+struct answer_in_place {};
+
+template <class Promise, class A>
+decltype(auto) answer_operand(A& awaitable) {
+  if constexpr (requires { typename answer_in_place<Promise, A>::type; }) {
+    return typename answer_in_place<Promise, A>::type(static_cast<A&&>(awaitable));
+  } else {
+    return detail::await_operand<Promise, A>(awaitable);
+  }
+}
+template <class Promise, class A>
+using AnswerOperand = decltype(detail::answer_operand<Promise, A>(std::declval<std::remove_reference_t<A>&>()));
+
 }  // namespace planb::inline PLANB_ABI::detail

@@ -152,6 +152,32 @@ typename Body::Result call_attempt(const Body& body, typename Body::Room& room, 
   return body.invoke(room, attempt);
 }
 
+// Looks at what awaiting gave, and keeps it as what the run gives. From here on nothing may lead to another attempt
+// where it is an answer: neither its copy nor its move, whatever they throw.
+template <class R, class Kept, class Given, class F>
+void keep_answer(Given&& given, F& fn, FailureKeeper& failure, AnswerRoom<Kept>& answer) {
+  const auto look = [&]<class As>(std::type_identity<As>, std::remove_reference_t<As>& value) {
+    if (!detail::check<As>(value, fn, failure)) return;
+    failure.answered();
+    answer.keep(std::forward<As>(value));
+  };
+  if constexpr (std::is_reference_v<R>) {
+    look(std::type_identity<R>(), given);
+  } else if constexpr (ResultType<R> && !std::is_same_v<Given, R>) {  // is read, and comes back, as a value of its own
+    bool good = false;
+    if (!detail::is_answered(failure.room(), [&] { good = detail::has_value(std::as_const(given)); })) {
+      failure.filled();
+      return;
+    }
+    if (good) failure.answered();
+    R own(std::forward<Given>(given));
+    failure.clear();
+    look(std::type_identity<R>(), own);
+  } else {
+    look(std::type_identity<Given>(), given);
+  }
+}
+
 // GCC 12 warns of a coroutine frame with a local type in it, such as a lambda, where the call is in another file than
 // the one that it compiles: in a header, or behind #line.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -215,10 +241,13 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
           co_await detail::await_operand<Promise, Work>(work);
           answer.keep();
         } else {
-          R value = co_await detail::await_operand<Promise, Work>(work);
-          if (detail::check<R>(value, fn, failure)) {
-            failure.answered();
-            answer.keep(std::forward<R>(value));
+          using Awaited = AwaitedIn<Promise, AnswerOperand<Promise, Work>>;
+          if constexpr (std::is_reference_v<Awaited>) {  // perhaps to what is in the awaiter, which ends with the await
+            detail::keep_answer<R>(static_cast<Awaited>(co_await detail::answer_operand<Promise, Work>(work)), fn,
+                                   failure, answer);
+          } else {
+            Awaited given = co_await detail::answer_operand<Promise, Work>(work);
+            detail::keep_answer<R>(static_cast<Awaited&&>(given), fn, failure, answer);
           }
         }
       } else {

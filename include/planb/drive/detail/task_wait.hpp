@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <coroutine>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <type_traits>
@@ -25,18 +26,81 @@ class TaskWaiter {
   virtual std::coroutine_handle<> wake() = 0;
 };
 
+// A coroutine that makes one call and is gone: what unwinds the thread in there goes out by whoever resumed the task,
+// and does not meet the end of that, which is noexcept.
+class LastCall {
+ public:
+  struct promise_type {
+    promise_type* next = nullptr;
+
+    [[nodiscard]] LastCall get_return_object() noexcept {
+      return LastCall(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+    static std::suspend_always initial_suspend() noexcept { return {}; }
+    static std::suspend_never final_suspend() noexcept { return {}; }
+    static void return_void() noexcept {}
+    void unhandled_exception() {
+#if PLANB_HAS_EXCEPTIONS
+      if (std::current_exception() != nullptr) std::terminate();
+      // The thread goes away, and nobody on its stack knows this frame.
+      thread_local LeftFrames left;
+      next = std::exchange(left.first, this);
+      throw;
+#else
+      std::terminate();
+#endif
+    }
+  };
+
+  LastCall(LastCall&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  LastCall& operator=(LastCall&&) = delete;
+  ~LastCall() {
+    if (frame_) frame_.destroy();
+  }
+
+  // Its caller resumes it, and it ends itself.
+  [[nodiscard]] std::coroutine_handle<> release() noexcept { return std::exchange(frame_, nullptr); }
+
+ private:
+  struct LeftFrames {
+    promise_type* first = nullptr;
+
+    LeftFrames() noexcept = default;
+    LeftFrames(const LeftFrames&) = delete;
+    LeftFrames& operator=(const LeftFrames&) = delete;
+    ~LeftFrames() {
+      while (first != nullptr) {
+        promise_type& ended = *std::exchange(first, first->next);
+        std::coroutine_handle<promise_type>::from_promise(ended).destroy();
+      }
+    }
+  };
+
+  explicit LastCall(std::coroutine_handle<promise_type> frame) noexcept : frame_(frame) {}
+
+  std::coroutine_handle<promise_type> frame_;
+};
+
 template <class F>
 class TaskCallback final : public TaskWaiter {
  public:
-  explicit TaskCallback(F&& fn) : fn_(std::move(fn)) {}
-  std::coroutine_handle<> wake() override {
+  explicit TaskCallback(F&& fn) : fn_(std::move(fn)), last_call_(make(*this)) {}
+
+  std::coroutine_handle<> wake() override { return last_call_.release(); }
+  // The same, not at the end of the task.
+  void call() {
     F fn = std::move(fn_);
     fn();
-    return std::noop_coroutine();
   }
 
  private:
+  static LastCall make(TaskCallback& callback) {
+    callback.call();
+    co_return;
+  }
+
   F fn_;
+  LastCall last_call_;
 };
 
 class BlockedThread final : public TaskWaiter {
