@@ -1113,3 +1113,81 @@ TEST_CASE("a provider that goes on when its stop token fires may end the attempt
   CHECK_THROWS_AS(run.get(), planb::PlanInterrupted);
 }
 #endif
+
+namespace {
+
+int moves_left = -1;  // until one throws
+
+struct Fragile {
+  Fragile() = default;
+  Fragile(const Fragile&) { count(); }
+  Fragile(Fragile&&) { count(); }  // NOLINT(performance-noexcept-move-constructor)
+  static void count() {
+    if (moves_left >= 0 && moves_left-- == 0) throw std::runtime_error("a move");
+  }
+};
+
+struct FragileClient {
+  Fragile own;
+  int* calls;
+  Task<const Fragile&> look() {
+    ++*calls;
+    co_return own;
+  }
+  Task<Fragile> make() {
+    ++*calls;
+    co_return Fragile();
+  }
+};
+
+// An awaitable of which there is one, in the context: it is awaited there.
+struct Once {
+  Once() = default;
+  Once(Once&&) = delete;
+  int resumed = 0;
+  static bool await_ready() { return true; }
+  static void await_suspend(std::coroutine_handle<>) {}
+  int await_resume() { return ++resumed; }
+};
+struct OnceClient {
+  Once once;
+  Once& when() { return once; }
+};
+
+}  // namespace
+
+TEST_CASE("an answer whose copy or move throws leads to no other attempt", "[coro]") {
+  int calls = 0;
+  const ExecutionPlan<FragileClient> plan{
+      {.name = "only", .provide = [&] { return FragileClient{{}, &calls}; }, .attempts = 3}};
+  const auto sleep = [](Duration) -> Task<> { co_return; };
+  AttemptLog log;
+  const auto run = [&](auto member, int moves) {
+    calls = 0;
+    auto task = co_run_with_plan<Task<Fragile>>(plan, member, sleep, {.on_event = std::ref(log)});
+    moves_left = moves;
+    std::string what = "none";
+    try {
+      static_cast<void>(sync_wait(std::move(task)));
+    } catch (const std::runtime_error& error) {
+      what = error.what();
+    }
+    moves_left = -1;
+    return what;
+  };
+  for (int moves = 1; moves != 4; ++moves) {  // the context is moved once
+    CAPTURE(moves);
+    CHECK(run(&FragileClient::look, moves) == "a move");
+    CHECK(calls == 1);
+  }
+  for (int moves = 2; moves != 5; ++moves) {  // the first of the answer is within the callable
+    CAPTURE(moves);
+    CHECK(run(&FragileClient::make, moves) == "a move");
+    CHECK(calls == 1);
+  }
+}
+
+TEST_CASE("an awaitable that a member of the context refers to is awaited where it is", "[coro]") {
+  const ExecutionPlan<OnceClient> plan{{.provide = [] { return OnceClient(); }}};
+  CHECK(sync_wait(co_run_with_plan<Task<int>>(plan, &OnceClient::when, [](Duration) -> Task<> { co_return; })) == 1);
+}

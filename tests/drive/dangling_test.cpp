@@ -4,9 +4,13 @@
 #include <planb/coro.hpp>
 #include <planb/planb.hpp>
 
+#include <coroutine>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -70,6 +74,81 @@ TEST_CASE("where the context is elsewhere, the reference is handed on") {
   // A lambda says itself what it refers to.
   const auto plan = plan_of<Llm>([] { return Llm(); });
   CHECK(&run_with_plan(plan, [&](Llm&) -> const std::string& { return there.vendor; }) == &there.vendor);
+}
+
+namespace {
+
+struct Immovable {
+  int value = 7;
+  Immovable() = default;
+  Immovable(Immovable&&) = delete;
+};
+struct Getters {
+  int count = 3;
+  std::string name = Llm().vendor;
+  [[nodiscard]] const Immovable made() const { return {}; }  // NOLINT(readability-const-return-type)
+  [[nodiscard]] auto numbers() const { return std::views::iota(0, count); }
+  [[nodiscard]] int (*function() const)(int) {
+    return [](int n) { return n + 1; };
+  }
+};
+// What looks like a future, and is none.
+struct Process {
+  int code = 5;
+  [[nodiscard]] int get() const { return code; }
+  void wait() const {}
+  [[nodiscard]] bool valid() const { return true; }
+};
+// An expected-like that can be awaited in a coroutine of its own.
+struct Tried {
+  using value_type = int;
+  int number = 6;
+  [[nodiscard]] static bool has_value() { return true; }
+  [[nodiscard]] static int error() { return 0; }
+  [[nodiscard]] int operator*() const { return number; }
+  [[nodiscard]] static bool await_ready() { return true; }
+  static void await_suspend(std::coroutine_handle<>) {}
+  [[nodiscard]] int await_resume() const { return number; }
+};
+
+}  // namespace
+
+template <>
+constexpr bool planb::is_answer<Process> = true;
+
+TEST_CASE("what a member function gives that refers to nothing is given as it is") {
+  const auto plan = plan_of<Getters>([] { return Getters(); });
+  CHECK(run_with_plan(plan, &Getters::made).value == 7);
+  int sum = 0;
+  for (const int number : run_with_plan(plan, &Getters::numbers)) sum += number;
+  CHECK(sum == 3);
+  CHECK(run_with_plan(plan, &Getters::function)(1) == 2);
+}
+
+TEST_CASE("std::mem_fn of a member that would refer to an attempt's own context gives a copy") {
+  const auto plan = plan_of<Llm>([] { return Llm(); });
+  const auto name = std::mem_fn(&Llm::name);
+  const auto vendor = std::mem_fn(&Llm::vendor);
+  STATIC_REQUIRE(std::is_same_v<decltype(run_with_plan(plan, name)), std::string>);
+  STATIC_REQUIRE(std::is_same_v<decltype(run_with_plan(plan, vendor)), std::string>);
+  CHECK(run_with_plan(plan, name) == Llm().vendor);
+  CHECK(run_with_plan(plan, vendor) == Llm().vendor);
+  CHECK(*try_run_with_plan(plan, name) == Llm().vendor);
+}
+
+TEST_CASE("a context that is a reference to a const client") {
+  const Llm there;
+  const auto plan = plan_of<std::reference_wrapper<const Llm>>(std::cref(there));
+  CHECK(&run_with_plan(plan, &Llm::name) == &there.vendor);
+  CHECK(run_with_plan(plan, &Llm::vendor) == there.vendor);
+}
+
+TEST_CASE("answers that only look like something to be awaited") {
+  const auto plan = plan_of<int>(1);
+  CHECK(run_with_plan(plan, [](int&) { return Process(); }).get() == 5);
+  CHECK(*run_with_plan(plan, [](int&) { return Tried(); }) == 6);
+  CHECK(run_with_plan(plan, [](int&) { return std::vector<std::optional<std::string>>(2); }).size() == 2);
+  CHECK(run_with_plan(plan, [](int&) { return std::filesystem::path("a/b"); }) == "a/b");
 }
 
 TEST_CASE("a view as a context, of what outlives the attempt") {

@@ -5,6 +5,7 @@
 #include <planb/detail/function.hpp>
 #include <planb/detail/refuse.hpp>
 #include <planb/error/cause.hpp>
+#include <planb/error/detail/awaited.hpp>
 #include <planb/report/detail/text.hpp>
 #include <planb/time/clock.hpp>
 
@@ -311,12 +312,21 @@ class EventHandler {
       event.visit([&](const auto& e) { call(e, event); });
     }
 
+    template <class Said>
+    static void drop() noexcept {
+      static_assert(!detail::any_within<detail::awaited_test, Said>(),
+                    "planb: an event handler returns something that is still to be awaited (a task, a future), which "
+                    "nobody would do");
+    }
+
     // Not inside the lambda: there, Clang would look at the call with an Event for a handler that takes none.
     template <class E>
     void call(const E& e, const Event& event) const {
       if constexpr (std::is_invocable_v<F&, const E&>) {
+        drop<std::invoke_result_t<F&, const E&>>();
         static_cast<void>(handler(e));
       } else if constexpr (std::is_invocable_v<F&, const Event&>) {
+        drop<std::invoke_result_t<F&, const Event&>>();
         static_cast<void>(handler(event));
       }
     }
