@@ -497,6 +497,23 @@ TEST_CASE("a thread goes away inside a task that goes on after another", "[unwin
     CHECK(on_thread(resumes) == ended({"resumed"}, way));
     CHECK(before == Journal{"resumed", "inner is over", "inner is over", "middle is over", "got 2", "outer is over"});
   }
+  SECTION("it is resumed by the callback of another") {
+    Journal before;
+    planb::Task<int> inner = waits(door, before);
+    Journal* within = nullptr;
+    const auto resumes_by_callback = [&](Journal& j) {
+      within = &j;
+      inner.start([&] {
+        const Noted noted{within, "callback is over"};
+        within->push_back("got " + std::to_string(inner.get()));
+        leave(way);
+      });
+      resumes(j);
+    };
+    CHECK(on_thread(resumes_by_callback) == ended({"resumed", "got 1", "callback is over"}, way));
+    CHECK(before == Journal{"inner is over"});
+    CHECK(inner.done());
+  }
   SECTION("it is within another, which stays where it is, and goes with its owner") {
     Journal before;
     const auto middle = [&]() -> planb::Task<> {
