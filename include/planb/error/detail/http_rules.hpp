@@ -193,22 +193,24 @@ struct HttpTable {
       {"invalid_argument", 400, false},
   };
 
-  [[nodiscard]] static constexpr const Verdict* of_status(int status) noexcept {
-    for (const StatusRow& row : statuses) {
-      if (row.first <= status && status <= row.last) return &row.verdict;
+  // Rows are told by their index, or -1 for none: with -fsanitize=undefined GCC does not take the comparison of a
+  // row's address with null for a constant.
+  [[nodiscard]] static constexpr int of_status(int status) noexcept {
+    for (int i = 0; i != static_cast<int>(std::size(statuses)); ++i) {
+      if (statuses[i].first <= status && status <= statuses[i].last) return i;
     }
-    return nullptr;
+    return -1;
   }
 
   // Exact codes before patterns, and then the top row.
-  [[nodiscard]] static constexpr const CodeRow* of_code(std::string_view code, bool has_status) noexcept {
+  [[nodiscard]] static constexpr int of_code(std::string_view code, bool has_status) noexcept {
     for (const bool exact : {true, false}) {
-      for (const CodeRow& row : codes) {
-        if (has_status && !row.beats_status) continue;
-        if (is_exact(row) == exact && HttpMatch::code(row.pattern, code)) return &row;
+      for (int i = 0; i != static_cast<int>(std::size(codes)); ++i) {
+        if (has_status && !codes[i].beats_status) continue;
+        if (is_exact(codes[i]) == exact && HttpMatch::code(codes[i].pattern, code)) return i;
       }
     }
-    return nullptr;
+    return -1;
   }
 
   [[nodiscard]] static constexpr bool is_exact(const CodeRow& row) noexcept {
@@ -218,18 +220,20 @@ struct HttpTable {
 
 // Whether each row of the table answers for what it names, and none hides another.
 [[nodiscard]] constexpr bool is_consistent_http_table() noexcept {
-  for (const HttpTable::StatusRow& row : HttpTable::statuses) {
+  for (int i = 0; i != static_cast<int>(std::size(HttpTable::statuses)); ++i) {
+    const HttpTable::StatusRow& row = HttpTable::statuses[i];
     if (row.first > row.last || row.first < 400 || row.last > 599) return false;
-    if (HttpTable::of_status(row.first) != &row.verdict) return false;
-    if (HttpTable::of_status(row.last) != &row.verdict) return false;
+    if (HttpTable::of_status(row.first) != i || HttpTable::of_status(row.last) != i) return false;
   }
-  for (const HttpTable::CodeRow& row : HttpTable::codes) {
-    if (row.status != HttpTable::refusal && HttpTable::of_status(row.status) == nullptr) return false;
+  for (int i = 0; i != static_cast<int>(std::size(HttpTable::codes)); ++i) {
+    const HttpTable::CodeRow& row = HttpTable::codes[i];
+    if (row.status != HttpTable::refusal && HttpTable::of_status(row.status) < 0) return false;
     // A pattern stands for what it is without its stars; another row for the same may be asked first.
     const std::size_t from = row.pattern.find_first_not_of('*');
     const std::string_view code = row.pattern.substr(from, row.pattern.find_last_not_of('*') + 1 - from);
-    const HttpTable::CodeRow* const found = HttpTable::of_code(code, row.beats_status);
-    if (found == nullptr || (HttpTable::is_exact(row) ? found != &row : found->status != row.status)) return false;
+    const int found = HttpTable::of_code(code, row.beats_status);
+    if (found < 0) return false;
+    if (HttpTable::is_exact(row) ? found != i : HttpTable::codes[found].status != row.status) return false;
   }
   return true;
 }
@@ -366,10 +370,9 @@ struct HttpRules {
   [[nodiscard]] Verdict judge(const Cause& cause, HttpReading&& reading) const {
     // By the rules first: they are asked for the code itself, and then for the status that it means.
     std::optional<Verdict> said = judge_code(reading.code);
-    const HttpTable::CodeRow* const code =
-        reading.code.empty() ? nullptr : HttpTable::of_code(reading.code, reading.status.has_value());
+    const int code = reading.code.empty() ? -1 : HttpTable::of_code(reading.code, reading.status.has_value());
     const bool says = reading.says();
-    if (code != nullptr) reading.status = code->status;
+    if (code >= 0) reading.status = HttpTable::codes[code].status;
     const Verdict by_table = read_table(cause, reading, says);
     if (!said) said = judge_reading(cause, reading, says);
     Verdict verdict = said.value_or(by_table);
@@ -389,7 +392,7 @@ struct HttpRules {
   [[nodiscard]] Verdict read_table(const Cause& cause, const HttpReading& reading, bool says) const noexcept {
     if (reading.status == HttpTable::refusal) return refusal;
     if (reading.status) {
-      if (const Verdict* const verdict = HttpTable::of_status(*reading.status)) return *verdict;
+      if (const int row = HttpTable::of_status(*reading.status); row >= 0) return HttpTable::statuses[row].verdict;
     }
     if (cause.kind() == CauseKind::rejected) return HttpTable::value_rejected;
     if (cause.kind() == CauseKind::timeout) return HttpTable::timed_out;
@@ -415,7 +418,7 @@ struct HttpRules {
       for (auto rule = statuses.rbegin(); rule != statuses.rend(); ++rule) {
         if (rule->first <= *reading.status && *reading.status <= rule->last) return rule->verdict;
       }
-      if (HttpTable::of_status(*reading.status) != nullptr) return std::nullopt;
+      if (HttpTable::of_status(*reading.status) >= 0) return std::nullopt;
     }
     if (cause.kind() == CauseKind::rejected) return unknown;
     if (cause.kind() == CauseKind::timeout || (!says && reading.timed_out)) return timeout;
