@@ -98,6 +98,24 @@ struct LlmError {
   std::string message;
 };
 
+// Readers that throw.
+struct NoStatus {
+  [[nodiscard]] int status() const { throw std::runtime_error("no status"); }
+  std::string code = "insufficient_quota";
+};
+struct NoCode : std::exception {
+  int status = 503;
+  [[nodiscard]] std::string code() const { throw 1; }
+};
+struct NoSystemCode : std::exception {
+  int status = 0;
+  [[nodiscard]] std::error_code code() const { throw 1; }
+};
+struct NoWord {
+  int status = 503;
+  [[nodiscard]] std::optional<bool> retryable() const { throw 1; }
+};
+
 // Derives from std::exception, as most do.
 class HttpFailure : public std::runtime_error {
  public:
@@ -879,6 +897,28 @@ TEST_CASE("a named error that can have a status and has neither status nor code 
   CHECK(verdict_on(named, HttpFailure(0)) == retry_here);
   CHECK(verdict_on(named, LlmError{0, "odd", {}, {}}) == next_step);
   CHECK(verdict_on(named, CurlError{3}) == next_step);  // it cannot have one, so its absence says nothing
+}
+
+TEST_CASE("a reader that throws has said nothing, and the rest is read") {
+  const auto named = http_classifier<NoStatus, NoCode, NoSystemCode, NoWord>(Refusal::abort);
+  CHECK(verdict_on(named, NoStatus()) == next_and_alert);
+  CHECK(verdict_on(named, NoCode()) == retry_here);
+  CHECK(verdict_on(named, NoSystemCode()) == retry_here);  // as one that nobody answered
+  CHECK(verdict_on(named, NoWord()) == retry_here);
+  // Returned in a plan that names nothing.
+  CHECK(http()(Cause::of(NoSystemCode())) == retry_here);
+  CHECK(http()(Cause::of(NoWord())) == retry_here);
+
+  const auto attempts = [&](const auto& error) {
+    const ExecutionPlan<int> plan{{.provide = 1, .attempts = 3, .classify = named}};
+    const auto result = planb::try_run_with_plan(plan, [&](int&) -> int { throw error; });
+    CHECK(result.report().end == planb::RunEnd::exhausted);
+    return result.report().attempts;
+  };
+  CHECK(attempts(NoStatus()) == 1);
+  CHECK(attempts(NoCode()) == 3);
+  CHECK(attempts(NoSystemCode()) == 3);
+  CHECK(attempts(NoWord()) == 3);
 }
 
 TEST_CASE("error_traits give a type what it has no members for") {

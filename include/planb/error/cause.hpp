@@ -238,6 +238,22 @@ class PLANB_VISIBLE RejectedValue : public std::exception {
 
 namespace detail {
 
+// What `read()` gives, or where it throws `otherwise`.
+template <class Read, class T>
+[[nodiscard]] T read_or(T otherwise, Read read) {
+#if PLANB_HAS_EXCEPTIONS
+  try {
+    return read();
+  } catch (...) {
+    if (detail::unwinding()) throw;
+    return otherwise;
+  }
+#else
+  static_cast<void>(otherwise);
+  return read();
+#endif
+}
+
 // The engine's ways into a Cause.
 struct CauseAccess {
 #if PLANB_HAS_EXCEPTIONS
@@ -287,7 +303,8 @@ struct CauseAccess {
   // Whether the error itself says so by a std::error_code or its like.
   [[nodiscard]] static bool says_errc(const Cause& cause, std::errc what) {
     const void* const error = cause.object();
-    return error != nullptr && cause.ops_->says_errc != nullptr && cause.ops_->says_errc(error, what);
+    if (error == nullptr || cause.ops_->says_errc == nullptr) return false;
+    return detail::read_or(false, [&] { return cause.ops_->says_errc(error, what); });
   }
 
   // Calls `use` with what the error wraps, the outermost first and as a Cause of its own, until that gives true. The
@@ -725,26 +742,6 @@ const E* Cause::find() const {
 #endif
   return nullptr;
 }
-
-namespace detail {
-
-// What `read()` gives, or where it throws `otherwise`.
-template <class Read, class T>
-[[nodiscard]] T read_or(T otherwise, Read read) {
-#if PLANB_HAS_EXCEPTIONS
-  try {
-    return read();
-  } catch (...) {
-    if (detail::unwinding()) throw;
-    return otherwise;
-  }
-#else
-  static_cast<void>(otherwise);
-  return read();
-#endif
-}
-
-}  // namespace detail
 
 template <class T>
 T Cause::read(T (*detail::ErrorOps::*reader)(const void* error), T (*of_provider)(const ProviderError& error)) const {

@@ -248,11 +248,15 @@ void with_system_code([[maybe_unused]] const E& e, Use use) {
   }
 }
 
-// Whether that code means `what`, in any category.
+// Whether that code means `what`, in any category; std::errc() is no code, or one that is zero.
 template <class E>
 [[nodiscard]] bool says_errc(const E& e, std::errc what) {
-  bool says = false;
+  bool says = what == std::errc();
   detail::with_system_code(e, [&](const auto& code) {
+    if (what == std::errc()) {
+      says = code.value() == 0;
+      return;
+    }
     says = code == std::make_error_condition(what);
 #ifdef EHOSTDOWN  // which has no place in every system category
     if (static_cast<int>(what) == EHOSTDOWN) says = says || code == std::error_code(EHOSTDOWN, std::system_category());

@@ -272,23 +272,28 @@ struct HttpReading {
   template <class E>
   static bool read_retryable_as(const Cause& cause, std::optional<bool>& retryable) {
     if constexpr (reads_retryable<E>) {
-      if (const E* const error = cause.get_if<E>()) retryable = detail::read_retryable(*error);
+      if (const E* const error = cause.get_if<E>()) {
+        retryable = detail::read_or(std::optional<bool>(), [&] { return detail::read_retryable(*error); });
+      }
     }
     return retryable.has_value();
   }
 
  private:
-  // Reads the error as an E, if it is one.
+  // Reads the error as an E, if it is one. A reader that throws has said nothing.
   template <class E>
   bool read_as(const Cause& cause) {
     const E* const error = cause.get_if<E>();
     if (error == nullptr) return false;
-    status = detail::read_status(*error);
-    code = detail::read_code(*error);
+    status = detail::read_or(std::optional<int>(), [&] { return detail::read_status(*error); });
+    code = detail::read_or(std::string(), [&] { return detail::read_code(*error); });
+    const auto is = [&](std::errc what) {
+      return detail::read_or(what == std::errc(), [&] { return detail::says_errc(*error, what); });
+    };
     bool has_code = false;
-    detail::with_system_code(*error, [&](const auto& system_code) { has_code = system_code.value() != 0; });
+    if constexpr (is_system_code<E> || reads_system_code<E>) has_code = !is(std::errc());
     if (has_code) {
-      note(kind_of([&](std::errc what) { return detail::says_errc(*error, what); }));
+      note(kind_of(is));
     } else if (reads_status<E> && !says()) {
       silent = true;
     }
