@@ -9,6 +9,7 @@
 #include <planb/time/clock.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
@@ -44,7 +45,13 @@ class PLANB_VISIBLE AttemptTimeout : public std::exception {
 
 namespace detail {
 struct CauseAccess;
-}
+
+// An lvalue of which no copy can be made: an abstract base, or a type that can only be moved.
+template <class E>
+constexpr bool cannot_be_kept =
+    std::is_lvalue_reference_v<E> && std::is_class_v<std::remove_cvref_t<E>> &&
+    !std::is_constructible_v<std::remove_cvref_t<E>, E>;
+}  // namespace detail
 
 // Why an attempt failed. Owns its error, so it may be stored beyond the run; copying it copies a returned error and
 // shares a thrown one, or one that is larger than 64 bytes or cannot be copied. A returned error of up to 64 bytes is
@@ -58,7 +65,8 @@ class Cause {
   [[nodiscard]] static Cause current();
 
   // A returned error, or an exception that another thread caught (std::exception_ptr). An lvalue that is the exception
-  // being handled, or a base of it, is taken as by current(), and not as a copy of that base.
+  // being handled, or a base of it, is taken as by current(), and not as a copy of that base. Of another exception's base
+  // a Defect or a ProviderError that it is are kept, and its what(); of what cannot be copied its text.
   template <class E>
   [[nodiscard]] static Cause of(E&& error);
 
@@ -71,7 +79,7 @@ class Cause {
 
   Cause(const Cause& other);
   PLANB_INLINE Cause(Cause&& other) noexcept
-      : kind_(other.kind_), held_(other.held_), is_value_(other.is_value_), base_(other.base_), ops_(other.ops_) {
+      : kind_(other.kind_), held_(other.held_), is_value_(other.is_value_), named_(other.named_), ops_(other.ops_) {
     take(other);
   }
   Cause& operator=(const Cause& other) {
@@ -84,7 +92,7 @@ class Cause {
       kind_ = other.kind_;
       held_ = other.held_;
       is_value_ = other.is_value_;
-      base_ = other.base_;
+      named_ = other.named_;
       ops_ = other.ops_;
       take(other);
     }
@@ -159,9 +167,13 @@ class Cause {
   }
 
   [[nodiscard]] const ProviderError* provider_error() const {
-    if (held_ != Held::thrown || (PLANB_STABLE_EXCEPTIONS && as<detail::Thrown>().known == nullptr)) return nullptr;
-    if (as<detail::Thrown>().exact && !ops_->is_provider_error) return nullptr;
-    return get_if<ProviderError>();
+    if (held_ == Held::nothing || is_value_) return nullptr;
+    if (held_ == Held::thrown) {
+      const auto& thrown = as<detail::Thrown>();
+      if (PLANB_STABLE_EXCEPTIONS && thrown.known == nullptr) return nullptr;
+      if (!thrown.exact) return get_if<ProviderError>();
+    }
+    return ops_->as_provider_error != nullptr ? ops_->as_provider_error(object()) : nullptr;
   }
 
   // What the error says, and not what it wraps.
@@ -203,13 +215,19 @@ class Cause {
     ops_ = nullptr;
   }
 
-  // Of the error, the base that the plan names, or the ProviderError that it is: the first that says something.
+  // Of the error, the bases that the plan names, or the ProviderError that it is: the first that says something.
   template <class T>
-  [[nodiscard]] T read(T (*detail::ErrorOps::*reader)(const void* error),
+  [[nodiscard]] T read(unsigned what, T (*detail::ErrorOps::*reader)(const void* error),
                        T (*of_provider)(const ProviderError& error)) const;
+  // Of the bases that the plan names alone.
+  template <class T>
+  [[nodiscard]] T read_named(unsigned what, T (*detail::ErrorOps::*reader)(const void* error)) const;
   // An error that a callable returned, or a value, as it is.
   template <class E>
   void keep(E&& error);
+  // The same of what may be a base of the object that is meant, or cannot be copied: as much of it as can be had.
+  template <class E>
+  void keep_base(E&& error);
   template <class E>
   [[nodiscard]] PLANB_NOINLINE const E* find() const;
   void move_from(Cause& other) noexcept;
@@ -218,7 +236,7 @@ class Cause {
   CauseKind kind_ = CauseKind::error;
   Held held_ = Held::nothing;
   bool is_value_ = false;  // what is held is a refused value, whatever the kind has become
-  unsigned char base_ = 0;  // of a returned error: a base that the plan names and error_traits tell more of, or 0
+  std::uint16_t named_ = 0;  // the types that the plan names, by their number, where the error may be more of them
   const detail::ErrorOps* ops_ = nullptr;
   alignas(std::max_align_t) std::byte room_[room];
 };
@@ -297,14 +315,45 @@ struct CauseAccess {
 
   // Whether Cause::retryable() has to be asked; false costs nothing.
   [[nodiscard]] static PLANB_INLINE bool may_tell_retryable(const Cause& cause) noexcept {
-    return (cause.ops_ != nullptr && cause.ops_->retryable != nullptr) || cause.base_ != 0 || cause.may_wrap();
+    return (cause.ops_ != nullptr && cause.ops_->retryable != nullptr) || cause.named_ != 0 || cause.may_wrap();
   }
 
-  // Whether the error itself says so by a std::error_code or its like.
-  [[nodiscard]] static bool says_errc(const Cause& cause, std::errc what) {
+  // Calls `use` with the error as what is known of it, and then as each base that the plan names and from which more of
+  // `what` can be read, until that gives true.
+  template <class Use>
+  static void any_type(const Cause& cause, unsigned what, Use use) {
     const void* const error = cause.object();
-    if (error == nullptr || cause.ops_->says_errc == nullptr) return false;
-    return detail::read_or(false, [&] { return cause.ops_->says_errc(error, what); });
+    if (error == nullptr || ((cause.ops_->reads & what) != 0 && use(*cause.ops_, error))) return;
+    any_named(cause, what, use);
+  }
+  template <class Use>
+  static void any_named(const Cause& cause, unsigned what, Use use) {
+    const void* const error = cause.object();
+    if (cause.named_ == 0 || error == nullptr || cause.is_value_) return;
+    const NamedSet& set = named_sets[cause.named_];
+    if ((set.reads & what) == 0) return;
+    const bool is_base = cause.held_ == Cause::Held::thrown && !cause.as<Thrown>().exact;  // the object is more
+    for (std::size_t i = 0; i != set.count; ++i) {
+      const ErrorOps& type = *set.types[i];
+      if (&type == cause.ops_ || (type.reads & what) == 0) continue;
+      if (!is_base) {
+        if (!may_add(type, *cause.ops_, what)) continue;
+        if (const void* const base = type.find_base(*cause.ops_, error); base != nullptr && use(type, base)) return;
+      } else if (!is_missed(cause.as<Thrown>(), i)) {
+        Thrown thrown = cause.as<Thrown>();  // which may keep a copy of what is found
+        if (const void* const base = type.find(thrown); base != nullptr && use(type, base)) return;
+      }
+    }
+  }
+
+  // Whether a base says something that a type derived from it need not have inherited.
+  [[nodiscard]] static bool may_add(const ErrorOps& base, const ErrorOps& derived, unsigned what) noexcept {
+    return base.find_base != nullptr && derived.is_class &&
+           (base.has_traits || (base.reads & what & ~derived.reads) != 0);
+  }
+
+  [[nodiscard]] static bool is_missed(const Thrown& thrown, std::size_t i) noexcept {
+    return i < 32 && (thrown.missed >> i & 1U) != 0;
   }
 
   // Calls `use` with what the error wraps, the outermost first and as a Cause of its own, until that gives true. The
@@ -327,20 +376,28 @@ struct CauseAccess {
   [[nodiscard]] static bool is_thrown(const Cause& cause) noexcept { return cause.held_ == Cause::Held::thrown; }
 
   // Looks for the types that the plan names in a thrown error, so that it can be read through error_traits. Of several
-  // that it is, the one that says most is kept.
+  // that it is, the one that says most is read first.
   static void name(Cause& cause, const ErrorOps* const* types, std::size_t count) {
-    if (cause.held_ != Cause::Held::thrown) return name_base(cause, types, count);
-    if (cause.ops_ != nullptr) return;
+    if (cause.held_ != Cause::Held::thrown) return name_returned(cause, types, count);
     Thrown& thrown = cause.as<Thrown>();
-    for (const ErrorOps* const* type = types; type != types + count; ++type) {
-      const std::size_t place = note(thrown, *type);
-      if (thrown.known != nullptr && (*type)->says == 0) continue;  // its what() says as much
-      if (cause.ops_ != nullptr && (*type)->says <= cause.ops_->says) continue;
-      if (const void* const object = (*type)->find(thrown)) {
+    const bool known_before = cause.ops_ != nullptr;
+    if (count != 0) {
+      cause.named_ = named_sets.joined(cause.named_, types, count);
+      if (cause.named_ != 0) {
+        types = named_sets[cause.named_].types.get();
+        count = named_sets[cause.named_].count;
+      }
+    }
+    if (known_before) return;
+    for (std::size_t i = 0; i != count; ++i) {
+      const ErrorOps& type = *types[i];
+      if (thrown.known != nullptr && type.says == 0) continue;  // its what() says as much
+      if ((cause.ops_ != nullptr && type.says <= cause.ops_->says) || is_missed(thrown, i)) continue;
+      if (const void* const object = type.find(thrown)) {
         thrown.named = object;
-        cause.ops_ = *type;
-      } else if (place != Thrown::room) {
-        thrown.missed = static_cast<unsigned char>(thrown.missed | (1U << place));
+        cause.ops_ = &type;
+      } else if (i < 32 && cause.named_ != 0) {
+        thrown.missed |= std::uint32_t{1} << i;
       }
     }
     const TypeId type = thrown.object_type();
@@ -353,42 +410,24 @@ struct CauseAccess {
     }
   }
 
-  // Whether name() has nothing to find: it is a returned error of the one type that the plan names.
+  // Whether name() has nothing to find: it is a returned error of the one type that the plan names, and wraps nothing.
   [[nodiscard]] static bool is_named(const Cause& cause, const ErrorOps* const* types, std::size_t count) noexcept {
-    return count == 1 && cause.ops_ == *types && cause.held_ != Cause::Held::thrown;
+    return count == 1 && cause.ops_ == *types && cause.held_ != Cause::Held::thrown && cause.ops_->wrapped == nullptr;
   }
 
-  // A returned error is read as what it is, and where that says nothing as a base that the plan names.
-  static PLANB_INLINE void name_base(Cause& cause, const ErrorOps* const* types, std::size_t count) {
-    if (cause.held_ == Cause::Held::nothing || cause.is_value_) return;
-    int says = 0;
+  // A returned error is read as what it is, and where that says nothing as the bases that the plan names.
+  static PLANB_INLINE void name_returned(Cause& cause, const ErrorOps* const* types, std::size_t count) {
+    if (needs_names(cause, types, count)) cause.named_ = named_sets.joined(cause.named_, types, count);
+  }
+  [[nodiscard]] static PLANB_INLINE bool needs_names(const Cause& cause, const ErrorOps* const* types,
+                                                     std::size_t count) {
+    if (cause.held_ == Cause::Held::nothing || cause.is_value_ || count == 0) return false;
+    if (cause.held_ == Cause::Held::thrown || cause.ops_->wrapped != nullptr) return true;
     for (const ErrorOps* const* type = types; type != types + count; ++type) {
-      if ((*type)->find_base == nullptr || *type == cause.ops_ || (*type)->says <= says) continue;
-      if ((*type)->find_base(*cause.ops_, cause.object()) == nullptr) continue;
-      cause.base_ = base_numbers.number_of(*type);
-      says = (*type)->says;
+      if (*type == cause.ops_ || !may_add(**type, *cause.ops_, Reads::all)) continue;
+      if ((*type)->find_base(*cause.ops_, cause.object()) != nullptr) return true;
     }
-  }
-
-  // The same with the types that `other`, which wraps it, was looked at for.
-  static void name_as(Cause& cause, const Thrown& other) {
-    std::size_t count = 0;
-    while (count != Thrown::room && other.names[count] != nullptr) ++count;
-    name(cause, other.names, count);
-  }
-
-  // Keeps a type that the plan names, with those first that cannot be asked for again without a throw. Gives its place,
-  // or Thrown::room.
-  static std::size_t note(Thrown& thrown, const ErrorOps* type) noexcept {
-    std::size_t place = 0;
-    while (place != Thrown::room && thrown.names[place] != nullptr) ++place;
-    if (place == Thrown::room && !type->cheap_to_find) {
-      for (place = 0; place != Thrown::room && !thrown.names[place]->cheap_to_find;) ++place;
-    }
-    if (place == Thrown::room) return place;
-    thrown.names[place] = type;
-    thrown.missed = static_cast<unsigned char>(thrown.missed & ~(1U << place));
-    return place;
+    return false;
   }
 
   [[nodiscard]] static bool wraps([[maybe_unused]] const std::exception& error, [[maybe_unused]] TypeId type) {
@@ -505,8 +544,9 @@ PLANB_COLD inline Cause CauseAccess::caught_unknown(std::exception_ptr pointer) 
       thrown.named = plain->find(thrown);
       if (thrown.named == nullptr) continue;
       cause.ops_ = plain;
-      thrown.exact = true;
-      thrown.wraps = Thrown::Wraps::nothing;
+      // Where the type is not known, a class may be a base of what was thrown.
+      thrown.exact = type != nullptr || !plain->is_class;
+      if (thrown.exact) thrown.wraps = Thrown::Wraps::nothing;
       break;
     }
     cause.hold(std::move(thrown));
@@ -569,18 +609,22 @@ PLANB_COLD inline bool CauseAccess::visit_wrapped(const Cause& outer, bool (*use
       }
     }
 #endif
-    if (carried != nullptr && (carried->held_ != Cause::Held::thrown || carried->ops_ != nullptr)) {
+    const NamedSet* const names = outer.named_ != 0 ? &named_sets[outer.named_] : nullptr;
+    if (carried != nullptr && names != nullptr && needs_names(*carried, names->types.get(), names->count)) {
+      inner = detail::read_or(Cause(), [&] { return Cause(*carried); });
+    }
+    if (carried != nullptr && inner.held_ == Cause::Held::nothing) {
       at = carried;  // lives in what carries it
     } else {
       if (carried != nullptr) {
-        inner = *carried;
+        // has been copied, to be looked at for more types
 #if PLANB_HAS_EXCEPTIONS
       } else if (inner.held_ == Cause::Held::nothing && wraps.carrier == nullptr && wraps.nesting != nullptr) {
         inner = Cause::of(wraps.nesting->nested_ptr());
 #endif
       }
       if (inner.held_ == Cause::Held::nothing) return false;
-      if (outer.held_ == Cause::Held::thrown) name_as(inner, outer.as<Thrown>());
+      if (names != nullptr) name(inner, names->types.get(), names->count);
       layer = std::move(inner);
       at = &layer;
     }
@@ -591,7 +635,6 @@ PLANB_COLD inline bool CauseAccess::visit_wrapped(const Cause& outer, bool (*use
 
 }  // namespace detail
 
-#if PLANB_HAS_EXCEPTIONS
 namespace detail {
 
 // Whether `error` may be a base of the object that is meant.
@@ -605,17 +648,40 @@ template <bool IsLvalue, class E>
 
 // Whether `error` is the exception that is being handled, or a base of it.
 template <class E>
-[[nodiscard]] bool is_being_handled(const E& error) {
+[[nodiscard]] bool is_being_handled([[maybe_unused]] const E& error) {
+#if PLANB_HAS_EXCEPTIONS
   const std::exception_ptr handled = std::current_exception();
   bool same = false;
   if (handled != nullptr) {
     if_caught_as<E>(handled, [&](const E& e) { same = std::addressof(e) == std::addressof(error); });
   }
   return same;
+#else
+  return false;
+#endif
 }
 
+// A copy of an exception's base, with the text of the whole.
+template <class E>
+class PLANB_VISIBLE SlicedError : public E {
+ public:
+  SlicedError(const E& base, std::string text) : E(base), text_(std::make_shared<const std::string>(std::move(text))) {}
+  [[nodiscard]] const char* what() const noexcept override { return text_->c_str(); }
+
+ private:
+  std::shared_ptr<const std::string> text_;
+};
+
+template <class E, class... Of>
+constexpr bool is_one_of = (std::is_same_v<E, Of> || ...);
+// Whose what() anybody may override.
+template <class E>
+constexpr bool is_standard_error =
+    is_one_of<E, std::logic_error, std::domain_error, std::invalid_argument, std::length_error, std::out_of_range,
+              std::runtime_error, std::range_error, std::overflow_error, std::underflow_error, std::system_error,
+              std::bad_alloc, Defect>;
+
 }  // namespace detail
-#endif
 
 inline Cause Cause::current() {
 #if PLANB_HAS_EXCEPTIONS
@@ -646,21 +712,51 @@ Cause Cause::of(E&& error) {
 #endif
   } else {
     static_cast<void>(detail::check_error<Error>());
-#if PLANB_HAS_EXCEPTIONS
-    if constexpr (std::is_class_v<Error> && !std::is_final_v<Error>) {
-      if (detail::may_be_sliced<std::is_lvalue_reference_v<E>>(error)) {
+    constexpr bool cannot_be_kept = detail::cannot_be_kept<E>;
+    if constexpr (std::is_class_v<Error> && (!std::is_final_v<Error> || cannot_be_kept)) {
+      if (cannot_be_kept || detail::may_be_sliced<std::is_lvalue_reference_v<E>>(error)) {
         if (detail::is_being_handled(error)) return current();
-        if constexpr (std::is_same_v<Error, std::exception>) {  // a copy of that base would say nothing
-          cause.keep(detail::UncopyableError(detail::what_text(error.what())));
-          return cause;
-        }
+        cause.keep_base(std::forward<E>(error));
+        return cause;
       }
     }
-#endif
-    cause.keep(std::forward<E>(error));
+    if constexpr (!cannot_be_kept) cause.keep(std::forward<E>(error));
     if constexpr (std::is_base_of_v<Defect, Error>) cause.kind_ = CauseKind::defect;
   }
   return cause;
+}
+
+template <class E>
+void Cause::keep_base(E&& error) {
+  using Error = std::remove_cvref_t<E>;
+  if constexpr (std::is_base_of_v<Defect, Error>) kind_ = CauseKind::defect;
+#if PLANB_HAS_RTTI
+  if constexpr (std::is_polymorphic_v<Error>) {
+    if constexpr (!std::is_base_of_v<Defect, Error>) {
+      if (const auto* const defect = dynamic_cast<const Defect*>(std::addressof(error))) {
+        kind_ = CauseKind::defect;
+        return keep(Defect(detail::what_text(defect->what())));
+      }
+    }
+    if constexpr (!std::is_base_of_v<ProviderError, Error>) {
+      if (const auto* const provider = dynamic_cast<const ProviderError*>(std::addressof(error))) {
+        return keep(*provider);
+      }
+    }
+  }
+#endif
+  if constexpr (std::is_same_v<Error, std::exception> || detail::cannot_be_kept<E>) {
+    // A copy of that base would say nothing, or there is none.
+    keep(detail::UncopyableError(
+        detail::read_or(std::string(detail::no_text), [&] { return detail::read_message(error); })));
+  } else if constexpr (detail::is_standard_error<Error>) {
+    std::string text = detail::what_text(error.what());
+    Error copy(error);
+    if (detail::what_text(copy.what()) == text) return keep(std::move(copy));
+    keep(detail::SlicedError<Error>(copy, std::move(text)));
+  } else {
+    keep(std::forward<E>(error));
+  }
 }
 
 template <class E>
@@ -682,7 +778,7 @@ void Cause::keep(E&& error) {
 }
 
 inline Cause::Cause(const Cause& other)
-    : kind_(other.kind_), is_value_(other.is_value_), base_(other.base_), ops_(other.ops_) {
+    : kind_(other.kind_), is_value_(other.is_value_), named_(other.named_), ops_(other.ops_) {
   switch (other.held_) {
     case Held::nothing: break;
     case Held::thrown: ::new (static_cast<void*>(room_)) detail::Thrown(other.as<detail::Thrown>()); break;
@@ -732,9 +828,11 @@ const E* Cause::find() const {
   if (held_ == Held::thrown) {
     const detail::Thrown& thrown = as<detail::Thrown>();
     if (thrown.exact && !ops_->is_class) return nullptr;  // it has no base
-    for (std::size_t i = 0; i != detail::Thrown::room; ++i) {
-      if ((static_cast<unsigned>(thrown.missed) >> i & 1U) != 0 && detail::same_type(thrown.names[i]->type, detail::type_id<E>())) {
-        return nullptr;
+    if (named_ != 0 && thrown.missed != 0) {
+      const detail::NamedSet& set = detail::named_sets[named_];
+      for (std::size_t i = 0; i != set.count; ++i) {
+        if (!detail::CauseAccess::is_missed(thrown, i)) continue;
+        if (detail::same_type(set.types[i]->type, detail::type_id<E>())) return nullptr;
       }
     }
     return detail::find_thrown<E>(thrown);
@@ -744,37 +842,46 @@ const E* Cause::find() const {
 }
 
 template <class T>
-T Cause::read(T (*detail::ErrorOps::*reader)(const void* error), T (*of_provider)(const ProviderError& error)) const {
-  return detail::read_or(T(), [&] {
-    T found{};
-    if (const void* error = object()) {
-      if (ops_->*reader != nullptr) found = (ops_->*reader)(error);
-      if (base_ != 0 && found == T()) {
-        const detail::ErrorOps& base = *detail::base_numbers[base_];
-        if (base.*reader != nullptr) found = (base.*reader)(base.find_base(*ops_, error));
-      }
-    }
-    if (found != T() || of_provider == nullptr) return found;
-    if (const ProviderError* error = provider_error()) found = of_provider(*error);
-    return found;
+T Cause::read(unsigned what, T (*detail::ErrorOps::*reader)(const void* error),
+              T (*of_provider)(const ProviderError& error)) const {
+  T found{};
+  if (const void* const error = object(); error != nullptr && ops_->*reader != nullptr) {
+    found = detail::read_or(T(), [&] { return (ops_->*reader)(error); });
+  }
+  if (named_ != 0 && found == T()) found = read_named(what, reader);
+  if (of_provider == nullptr || found != T()) return found;
+  const ProviderError* const error = provider_error();
+  return error != nullptr ? detail::read_or(T(), [&] { return of_provider(*error); }) : found;
+}
+
+template <class T>
+PLANB_COLD T Cause::read_named(unsigned what, T (*detail::ErrorOps::*reader)(const void* error)) const {
+  T found{};
+  detail::CauseAccess::any_named(*this, what, [&](const detail::ErrorOps& type, const void* base) {
+    found = detail::read_or(T(), [&] { return (type.*reader)(base); });
+    return found != T();
   });
+  return found;
 }
 
 inline std::optional<int> Cause::own_status() const {
-  return read<std::optional<int>>(&detail::ErrorOps::status, &detail::read_status<ProviderError>);
+  // A code may be read as a status.
+  return read<std::optional<int>>(detail::Reads::status | detail::Reads::code, &detail::ErrorOps::status,
+                                  &detail::read_status<ProviderError>);
 }
 
 inline std::string Cause::own_code() const {
-  return read<std::string>(&detail::ErrorOps::code, &detail::read_code<ProviderError>);
+  return read<std::string>(detail::Reads::code, &detail::ErrorOps::code, &detail::read_code<ProviderError>);
 }
 
 inline std::optional<Duration> Cause::own_retry_after() const {
-  return read<std::optional<Duration>>(&detail::ErrorOps::retry_after, &detail::read_retry_after<ProviderError>);
+  return read<std::optional<Duration>>(detail::Reads::retry_after, &detail::ErrorOps::retry_after,
+                                       &detail::read_retry_after<ProviderError>);
 }
 
 inline std::optional<bool> Cause::own_retryable() const {
-  if (ops_ == nullptr || (ops_->retryable == nullptr && base_ == 0)) return std::nullopt;
-  return read<std::optional<bool>>(&detail::ErrorOps::retryable, nullptr);
+  if (ops_ == nullptr || (ops_->retryable == nullptr && named_ == 0)) return std::nullopt;
+  return read<std::optional<bool>>(detail::Reads::retryable, &detail::ErrorOps::retryable, nullptr);
 }
 
 inline std::optional<int> Cause::status() const {
@@ -821,11 +928,11 @@ inline std::string Cause::message() const {
   std::string text = detail::read_or(std::string(detail::no_text), [this] {
     std::string own;
     if (const void* error = object()) {
-      own = ops_->message(error);
-      if (base_ != 0 && own.empty()) {
-        const detail::ErrorOps& base = *detail::base_numbers[base_];
-        own = base.message(base.find_base(*ops_, error));
-      }
+      constexpr unsigned message = detail::Reads::message;
+      const bool reads = (ops_->reads & message) != 0;  // else there may be a what(), which a base's message beats
+      if (reads) own = ops_->message(error);
+      if (named_ != 0 && own.empty()) own = read_named(message, &detail::ErrorOps::message);
+      if (!reads && own.empty()) own = ops_->message(error);
     }
 #if PLANB_HAS_EXCEPTIONS
     if (held_ == Held::thrown && own.empty()) {

@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -89,7 +90,8 @@ template <class... E>
 inline constexpr const ErrorOps* error_ops_of[] = {(static_cast<void>(detail::check_error<E>()), &error_ops<E>)...};
 
 // A question about an error, of any of these forms: `R(const Cause&)`; `R(const E&)` for a concrete error type E, which
-// answers R{} for any other error; a member of E, such as `&LlmError::retryable`. Shared between threads: called
+// answers R{} for any other error; a member of E, such as `&LlmError::retryable`; `R(const std::exception_ptr&)`, which
+// is asked about every error as an exception, and answers R{} in a build without exceptions. Shared between threads: called
 // through const.
 template <class R>
 class ErrorFunction {
@@ -105,7 +107,12 @@ class ErrorFunction {
                   "planb: a predicate takes `const planb::Cause&` or one concrete error type by const reference, "
                   "answers with bool (a classifier with planb::Verdict), and is not `mutable`");
     if (detail::is_empty<Target>(f)) refuse("a predicate or classifier of a plan is an empty function; leave it out");
-    if constexpr (AsksError<Target, R>) {
+    if constexpr (std::is_same_v<AskedType<Target>, std::exception_ptr>) {
+      function_ = Function<R(const Cause&)>([target = Target(std::forward<F>(f))](const Cause& cause) -> R {
+        const std::exception_ptr exception = cause.exception();
+        return exception != nullptr ? target(exception) : R{};
+      });
+    } else if constexpr (AsksError<Target, R>) {
       using Asked = AskedType<Target>;
       static_assert(!std::is_pointer_v<Asked> || std::is_same_v<Asked, const char*>,
                     "planb: a predicate cannot take an error of pointer type");

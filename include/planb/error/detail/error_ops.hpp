@@ -5,9 +5,12 @@
 #include <planb/error/error_traits.hpp>
 #include <planb/error/provider_error.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -77,19 +80,17 @@ struct Wrapped {
 
 // A thrown error. `known` is the object as a std::exception, where it is one and its address is stable.
 struct Thrown {
-  static constexpr std::size_t room = PLANB_STABLE_EXCEPTIONS ? 3 : 1;
   enum class Wraps : unsigned char { unknown, nothing, something };
 
   std::exception_ptr pointer;
   const std::exception* known = nullptr;
-  const void* named = nullptr;       // the object as the type of Cause::ops_, once that type has been found in it
-  const ErrorOps* names[room] = {};  // types that the plan names: what this error wraps may be one of them
+  const void* named = nullptr;  // the object as the type of Cause::ops_, once that type has been found in it
 #if PLANB_STABLE_EXCEPTIONS
   TypeId type = nullptr;  // of the object, where it is not `known` and the runtime has told
 #else
   std::shared_ptr<const void> copied = nullptr;  // keeps *named
 #endif
-  unsigned char missed = 0;  // a bit for each of `names` that it is known not to be: asking again would cost a throw
+  std::uint32_t missed = 0;  // a bit for each named type that it is known not to be: asking again would cost a throw
   bool exact = false;        // what is `named` is the whole object, and no base of it
   Wraps wraps = Wraps::unknown;
 
@@ -128,35 +129,7 @@ bool if_caught_as(const std::exception_ptr& pointer, Use use) {
 
 // The thrown object as an E, or null.
 template <class E>
-[[nodiscard]] const E* find_thrown(const Thrown& thrown) {
-  if (const std::exception* known = thrown.known) {
-    if constexpr (std::is_same_v<E, std::exception>) return known;
-    if constexpr (!std::is_class_v<E>) return nullptr;
-    if constexpr (std::is_final_v<E> && !std::is_base_of_v<std::exception, E>) return nullptr;
-#if PLANB_HAS_RTTI
-    if constexpr (std::is_polymorphic_v<E>) {
-      if constexpr (requires { static_cast<const E*>(known); }) {
-        if (typeid(*known) == typeid(E)) return static_cast<const E*>(known);
-      }
-      return dynamic_cast<const E*>(known);
-    }
-#endif
-    // What remains: a class without virtual functions, which may be a second base of the exception.
-  }
-#if PLANB_STABLE_EXCEPTIONS
-#if PLANB_HAS_RTTI
-  // A handler for what is no class and no pointer takes that very type.
-  if constexpr (std::is_arithmetic_v<E> || std::is_enum_v<E>) {
-    if (thrown.type != nullptr && *thrown.type != typeid(E)) return nullptr;
-  }
-#endif
-  const E* found = nullptr;
-  detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { found = std::addressof(e); });
-  return found;
-#else
-  return nullptr;
-#endif
-}
+[[nodiscard]] const E* find_thrown(const Thrown& thrown);
 #endif
 
 // What original style throws, and exhaustion nests, for a returned error that cannot be copied or thrown.
@@ -191,6 +164,17 @@ template <class T>
 constexpr bool is_borrowed_text =
     std::is_same_v<T, const char*> || std::is_same_v<T, char*> || std::is_same_v<T, std::string_view>;
 
+// What can be read from a type.
+struct Reads {
+  static constexpr unsigned status = 1;
+  static constexpr unsigned code = 2;
+  static constexpr unsigned retry_after = 4;
+  static constexpr unsigned message = 8;
+  static constexpr unsigned retryable = 16;
+  static constexpr unsigned system_code = 32;
+  static constexpr unsigned all = 63;
+};
+
 struct ErrorOps {
   TypeId type;   // that may be asked for
   TypeId given;  // that the callable returned, or null
@@ -199,8 +183,9 @@ struct ErrorOps {
   bool is_polymorphic;
   bool trivial;        // to copy and to destroy
   bool cheap_to_find;  // in a std::exception: no throw is needed
-  bool is_provider_error;
-  int says;  // how much can be read: one for each of status, code, retry_after, message and retryable
+  bool has_traits;  // error_traits say more than what a derived type inherits
+  unsigned reads;   // of `Reads`
+  int says;         // how much can be read: one for each of status, code, retry_after, message and retryable
   void (*copy)(const void* from, void* to);
   void (*move)(void* from, void* to) noexcept;  // and ends the life of *from
   void (*destroy)(void* error) noexcept;
@@ -212,8 +197,9 @@ struct ErrorOps {
   Wrapped (*wrapped)(const void* error);
   bool (*says_errc)(const void* error, std::errc what);
   const std::exception* (*as_exception)(const void* error);
+  const ProviderError* (*as_provider_error)(const void* error);  // of what derives from it
   void (*throw_address)(const void* error);  // as a const E*, which a handler for a base's address catches
-  // A returned error as an E that it derives from; null where error_traits<E> adds nothing to what that inherits.
+  // An error that is an `ops.type` and no more, as an E that it derives from; null where E is no class.
   const void* (*find_base)(const ErrorOps& ops, const void* error);
   void (*raise)(const void* error);     // throws a copy of *error
   const void* (*find)(Thrown& thrown);  // the thrown object as an E, or null
@@ -282,9 +268,11 @@ template <class E, class Object = E>
   ops.is_polymorphic = std::is_polymorphic_v<E>;
   ops.trivial = std::is_trivially_copyable_v<Object>;
   ops.cheap_to_find = PLANB_HAS_RTTI && std::is_polymorphic_v<E> && std::is_base_of_v<std::exception, E>;
-  ops.is_provider_error = std::is_base_of_v<ProviderError, E>;
-  ops.says = (reads_status<E> ? 1 : 0) + (reads_code<E> ? 1 : 0) + (reads_retry_after<E> ? 1 : 0) +
-             (reads_message<E> ? 1 : 0) + (reads_retryable<E> ? 1 : 0);
+  ops.has_traits = has_traits<E>;
+  ops.reads = (reads_status<E> ? Reads::status : 0U) | (reads_code<E> ? Reads::code : 0U) |
+              (reads_retry_after<E> ? Reads::retry_after : 0U) | (reads_message<E> ? Reads::message : 0U) |
+              (reads_retryable<E> ? Reads::retryable : 0U);
+  ops.says = std::popcount(ops.reads);
   ops.copy = [](const void* from, void* to) {
     if constexpr (is_held<Object> && std::is_copy_constructible_v<Object>) {
       ::new (to) Object(*static_cast<const Object*>(static_cast<const E*>(from)));
@@ -316,6 +304,7 @@ template <class E, class Object = E>
     };
   }
   if constexpr (is_system_code<E> || reads_system_code<E>) {
+    ops.reads |= Reads::system_code;
     ops.says_errc = [](const void* error, std::errc what) {
       return detail::says_errc(*static_cast<const E*>(error), what);
     };
@@ -323,12 +312,15 @@ template <class E, class Object = E>
   if constexpr (converts_to<E, std::exception>) {
     ops.as_exception = [](const void* error) -> const std::exception* { return static_cast<const E*>(error); };
   }
+  if constexpr (converts_to<E, ProviderError> && !std::is_same_v<E, ProviderError>) {
+    ops.as_provider_error = [](const void* error) -> const ProviderError* { return static_cast<const E*>(error); };
+  }
 #if PLANB_HAS_EXCEPTIONS
   if constexpr (std::is_class_v<E>) {
     ops.throw_address = [](const void* error) { throw static_cast<const E*>(error); };
   }
 #endif
-  if constexpr (has_traits<E>) {
+  if constexpr (std::is_class_v<E>) {
     ops.find_base = [](const ErrorOps& of, const void* error) -> const void* {
       return detail::find_base<E>(of, error);
     };
@@ -423,7 +415,7 @@ class SharedErrorPtr {
   SharedError* shared_;
 };
 
-// What the runtime knows of a type, and tells only by throwing: it is asked once. A few types are kept.
+// What the runtime knows of a type, and tells only by throwing: it is asked once. Some types are kept.
 struct TypeFacts {
   struct Slot {
     std::atomic<unsigned char> state{0};  // empty, being filled, filled
@@ -433,7 +425,7 @@ struct TypeFacts {
     bool yes = false;
   };
 
-  Slot known[4];
+  Slot known[16];
 
   [[nodiscard]] static std::size_t hash_of([[maybe_unused]] TypeId type) noexcept {
 #if PLANB_HAS_RTTI
@@ -445,7 +437,9 @@ struct TypeFacts {
 
   [[nodiscard]] const Slot* find(TypeId type) const noexcept {
     for (const Slot& slot : known) {
-      if (slot.state.load(std::memory_order_acquire) != 2) continue;
+      const unsigned char state = slot.state.load(std::memory_order_acquire);
+      if (state == 0) break;
+      if (state != 2) continue;
       if (slot.type == type && slot.hash == hash_of(type)) return &slot;
     }
     return nullptr;
@@ -478,9 +472,49 @@ inline constinit TypeFacts wrappers{};
 #endif
 }
 
-// Where the base B is in a returned error, which is of its static type exactly: the same for all errors of that type.
+// Where the base B is in a whole error, returned or thrown: the same for all errors of that type.
 template <class B>
 inline constinit TypeFacts base_offsets{};
+
+#if PLANB_HAS_EXCEPTIONS
+// The thrown object as an E, or null.
+template <class E>
+[[nodiscard]] const E* find_thrown(const Thrown& thrown) {
+  if (const std::exception* known = thrown.known) {
+    if constexpr (std::is_same_v<E, std::exception>) return known;
+    if constexpr (!std::is_class_v<E>) return nullptr;
+    if constexpr (std::is_final_v<E> && !std::is_base_of_v<std::exception, E>) return nullptr;
+#if PLANB_HAS_RTTI
+    if constexpr (std::is_polymorphic_v<E>) {
+      if constexpr (requires { static_cast<const E*>(known); }) {
+        if (typeid(*known) == typeid(E)) return static_cast<const E*>(known);
+      }
+      return dynamic_cast<const E*>(known);
+    }
+#endif
+    // What remains: a class without virtual functions, which may be a second base of the exception.
+  }
+#if PLANB_STABLE_EXCEPTIONS
+#if PLANB_HAS_RTTI
+  // A handler for what is no class and no pointer takes that very type.
+  if constexpr (std::is_arithmetic_v<E> || std::is_enum_v<E>) {
+    if (thrown.type != nullptr && *thrown.type != typeid(E)) return nullptr;
+  }
+#endif
+  const TypeId type = std::is_class_v<E> ? thrown.object_type() : nullptr;
+  if (type != nullptr) {
+    const TypeFacts::Slot* const slot = base_offsets<E>.find(type);
+    if (slot != nullptr && !slot->yes) return nullptr;
+  }
+  const E* found = nullptr;
+  detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { found = std::addressof(e); });
+  if (type != nullptr && found == nullptr) base_offsets<E>.keep(type, false);
+  return found;
+#else
+  return nullptr;
+#endif
+}
+#endif
 
 // A returned error as its base B, if that is public and unambiguous, as a handler `catch (const B&)` would take it.
 template <class B>
@@ -516,26 +550,76 @@ template <class B>
   return nullptr;
 }
 
-// The named bases of returned errors, by numbers that a Cause has room for. A few in a program.
-class BaseNumbers {
+// The types that a plan names, which outlive the plan: a Cause may do so, too.
+struct NamedSet {
+  std::unique_ptr<const ErrorOps*[]> types;
+  std::size_t count = 0;
+  unsigned reads = 0;  // what any of them reads
+};
+
+// By numbers that a Cause has room for; 0 is no set. A few in a program, which keeps them.
+class NamedSets {
  public:
   // 0 where there is no room left.
-  [[nodiscard]] unsigned char number_of(const ErrorOps* base) noexcept {
-    for (unsigned i = 0; i != std::size(bases_); ++i) {
-      const ErrorOps* known = bases_[i].load(std::memory_order_acquire);
-      if (known == nullptr && bases_[i].compare_exchange_strong(known, base, std::memory_order_acq_rel)) known = base;
-      if (known == base) return static_cast<unsigned char>(i + 1);
+  [[nodiscard]] std::uint16_t number_of(const ErrorOps* const* types, std::size_t count) noexcept {
+    if (count == 0) return 0;
+    NamedSet* made = nullptr;
+    for (unsigned i = 0; i != std::size(sets_); ++i) {
+      const NamedSet* known = sets_[i].load(std::memory_order_acquire);
+      if (known == nullptr) {
+        if (made == nullptr) made = make(types, count);
+        if (made == nullptr) return 0;
+        if (sets_[i].compare_exchange_strong(known, made, std::memory_order_acq_rel)) {
+          return static_cast<std::uint16_t>(i + 1);
+        }
+      }
+      if (known->count == count && std::equal(types, types + count, known->types.get())) {
+        delete made;
+        return static_cast<std::uint16_t>(i + 1);
+      }
     }
+    delete made;
     return 0;
   }
-  [[nodiscard]] const ErrorOps* operator[](unsigned char number) const noexcept {
-    return bases_[number - 1U].load(std::memory_order_acquire);
+
+  // Those of a set, and then `types`.
+  [[nodiscard]] std::uint16_t joined(std::uint16_t set, const ErrorOps* const* types, std::size_t count) noexcept {
+    if (set == 0) return number_of(types, count);
+    const NamedSet& first = (*this)[set];
+    const auto is_new = [&](const ErrorOps* type) {
+      return std::find(first.types.get(), first.types.get() + first.count, type) == first.types.get() + first.count;
+    };
+    if (std::none_of(types, types + count, is_new)) return set;
+    const std::unique_ptr<const ErrorOps*[]> all(new (std::nothrow) const ErrorOps*[first.count + count]);
+    if (all == nullptr) return set;
+    const ErrorOps** end = std::copy_n(first.types.get(), first.count, all.get());
+    end = std::copy_if(types, types + count, end, is_new);
+    const std::uint16_t number = number_of(all.get(), static_cast<std::size_t>(end - all.get()));
+    return number != 0 ? number : set;
+  }
+
+  [[nodiscard]] const NamedSet& operator[](std::uint16_t number) const noexcept {
+    return *sets_[number - 1U].load(std::memory_order_acquire);
   }
 
  private:
-  std::atomic<const ErrorOps*> bases_[255] = {};
+  [[nodiscard]] static NamedSet* make(const ErrorOps* const* types, std::size_t count) noexcept {
+    auto* const set = new (std::nothrow) NamedSet;
+    if (set == nullptr) return nullptr;
+    set->types.reset(new (std::nothrow) const ErrorOps*[count]);
+    if (set->types == nullptr) {
+      delete set;
+      return nullptr;
+    }
+    set->count = count;
+    std::copy_n(types, count, set->types.get());
+    for (std::size_t i = 0; i != count; ++i) set->reads |= types[i]->reads;
+    return set;
+  }
+
+  std::atomic<const NamedSet*> sets_[1023] = {};
 };
 
-inline constinit BaseNumbers base_numbers{};
+inline constinit NamedSets named_sets{};
 
 }  // namespace planb::inline PLANB_ABI::detail

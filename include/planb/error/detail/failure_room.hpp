@@ -90,6 +90,8 @@ template <class Question>
 template <class R>
 PLANB_NOINLINE void keep_error(std::remove_reference_t<R>& result, FailureRoom& room) {
   using Traits = result_traits<std::remove_cvref_t<R>>;
+  static_assert(!cannot_be_kept<decltype(Traits::error(std::forward<R>(result)))>,
+                "planb: a result's error cannot be copied: let its `error()` on an rvalue give it up, or give a copy");
 #if PLANB_HAS_EXCEPTIONS
   bool given = false;  // by the result: what its copy throws is the attempt's failure, as if it had been thrown
   try {

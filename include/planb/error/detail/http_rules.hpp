@@ -261,8 +261,18 @@ struct HttpReading {
     code = CauseAccess::own_code(cause);
     if (says()) return true;
     if (is_inner && cause.kind() == CauseKind::timeout) note_timeout();
-    note(kind_of([&](std::errc what) { return CauseAccess::says_errc(cause, what); }));
-    // What the plan knows of the error may be a base that says nothing, and outside a plan nothing is known of it.
+    CauseAccess::any_type(cause, Reads::status | Reads::system_code, [&](const ErrorOps& type, const void* error) {
+      const auto is = [&](std::errc what) {
+        return detail::read_or(what == std::errc(), [&] { return type.says_errc(error, what); });
+      };
+      if (type.says_errc != nullptr && !is(std::errc())) {
+        note(kind_of(is));
+      } else if ((type.reads & Reads::status) != 0) {
+        silent = true;
+      }
+      return false;
+    });
+    // Outside a plan nothing is known of a thrown error.
     if ((read_as<E>(cause) || ... || read_as<ProviderError>(cause)) || read_as<std::system_error>(cause)) return true;
     if (cause.get_if<AttemptTimeout>() != nullptr) note_timeout();
     return false;
