@@ -871,6 +871,149 @@ TEST_CASE("a base that is named as well does not hide what an error says", "[cau
   }
 }
 
+TEST_CASE("of several bases that are named each is read, thrown or returned", "[cause]") {
+  struct Status {
+    int status = 429;
+  };
+  struct Hint {
+    std::chrono::seconds retry_after{3};
+  };
+  struct Both : Status, Hint {};
+  struct BothThrown : std::runtime_error, Status, Hint {
+    BothThrown() : std::runtime_error("both") {}
+  };
+  struct OtherStatus {
+    int status = 0;
+    std::string message = "hidden";
+  };
+  struct Hiding : Status, OtherStatus, Hint {};  // has two of that name: neither can be read
+  class Private : public ProviderError {
+   public:
+    Private() : ProviderError(503, "busy", "overloaded", 2s) {}
+
+   private:
+    using ProviderError::code;
+    using ProviderError::retry_after;
+    using ProviderError::status;
+  };
+  const auto both = [](const auto& error, const char* what, auto check) {
+    for (const bool returned : {false, true}) {
+      INFO(what << (returned ? ", returned" : ", thrown"));
+      Cause cause = returned ? Cause::of(error) : thrown(error);
+      check(cause);
+      const Cause copy = cause;
+      check(cause);
+    }
+  };
+  const auto of_two = [](Cause& cause) {
+    name<Status, Hint, OtherStatus>(cause);
+    CHECK(cause.status() == 429);
+    CHECK(cause.retry_after() == Duration(3s));
+  };
+  both(Both(), "both", of_two);
+  both(BothThrown(), "an exception", of_two);
+  both(Hiding(), "hiding", of_two);
+  both(Hiding(), "hiding", [](Cause& cause) {
+    name<OtherStatus, Hint>(cause);
+    name<Status>(cause);  // by another plan
+    CHECK(cause.status() == 429);
+    CHECK(cause.message() == "hidden");
+  });
+  both(Private(), "private", [](const Cause& cause) {
+    CHECK(cause.status() == 503);
+    CHECK(cause.code() == "overloaded");
+    CHECK(cause.retry_after() == Duration(2s));
+  });
+}
+
+TEST_CASE("what is only seen as a base is kept as much as can be", "[cause]") {
+  struct Own : std::logic_error {
+    Own() : std::logic_error("base") {}
+    [[nodiscard]] const char* what() const noexcept override { return "own"; }
+  };
+  struct Vendor : ProviderError {
+    Vendor() : ProviderError(429, "slow", "rate_limit", 2s) {}
+  };
+  const auto outside = [](const auto& error) { return Cause::of(error); };
+  const auto in_another_handler = [](const auto& error) {
+    try {
+      throw 1;
+    } catch (int) {
+      return Cause::of(error);
+    }
+  };
+  const auto each = [&](const auto& error, auto check) {
+    check(outside(error));
+    check(in_another_handler(error));
+  };
+  const planb::Defect defect("a bug");
+  const Own own;
+  const Vendor vendor;
+  const auto is_defect = [](const Cause& cause) {
+    CHECK(cause.kind() == CauseKind::defect);
+    CHECK(cause.message() == "a bug");
+    CHECK(throws_as<planb::Defect>(cause));
+  };
+  each(static_cast<const std::exception&>(defect), is_defect);
+  each(static_cast<const std::logic_error&>(defect), is_defect);
+  each(static_cast<const std::exception&>(vendor), [](const Cause& cause) {
+    CHECK(cause.status() == 429);
+    CHECK(cause.retry_after() == Duration(2s));
+    CHECK(cause.get_if<ProviderError>() != nullptr);
+  });
+  each(static_cast<const std::logic_error&>(own), [](const Cause& cause) {
+    CHECK(cause.message() == "own");
+    CHECK(cause.get_if<std::logic_error>() != nullptr);
+    CHECK(cause.kind() == CauseKind::error);
+  });
+  each(static_cast<const std::exception&>(own), [](const Cause& cause) { CHECK(cause.message() == "own"); });
+  each(std::logic_error("itself"), [](const Cause& cause) { CHECK(cause.message() == "itself"); });
+}
+
+TEST_CASE("what cannot be copied is taken where it is being handled, and else its text", "[cause]") {
+  struct Abstract : std::exception {
+    [[nodiscard]] virtual int status() const = 0;
+    [[nodiscard]] const char* what() const noexcept override { return "abstract"; }
+  };
+  struct Concrete : Abstract {
+    [[nodiscard]] int status() const override { return 429; }
+  };
+  class Protected : public std::exception {
+   public:
+    Protected() = default;
+    [[nodiscard]] const char* what() const noexcept override { return "protected"; }
+
+   protected:
+    Protected(const Protected&) = default;
+  };
+  struct Open : Protected {};
+  struct MoveOnly final {
+    std::unique_ptr<int> number = std::make_unique<int>(5);
+    std::string message = "move-only";
+  };
+  try {
+    throw Concrete();
+  } catch (const Abstract& e) {
+    CHECK(Cause::of(e).get_if<Concrete>() == &e);
+  }
+  try {
+    throw Open();
+  } catch (const Protected& e) {
+    CHECK(Cause::of(e).get_if<Open>() == &e);
+  }
+  try {
+    throw MoveOnly();
+  } catch (const MoveOnly& e) {
+    CHECK(Cause::of(e).get_if<MoveOnly>() == &e);
+  }
+  const Concrete concrete;
+  const Open open;
+  const MoveOnly move_only;
+  CHECK(Cause::of(static_cast<const Abstract&>(concrete)).message() == "abstract");
+  CHECK(Cause::of(static_cast<const Protected&>(open)).message() == "protected");
+  CHECK(Cause::of(move_only).message() == "move-only");
+}
+
 TEST_CASE("a thrown ProviderError, and what derives from it, can be read unnamed", "[cause]") {
   struct Derived : ProviderError {
     using ProviderError::ProviderError;

@@ -899,6 +899,44 @@ TEST_CASE("a named error that can have a status and has neither status nor code 
   CHECK(verdict_on(named, CurlError{3}) == next_step);  // it cannot have one, so its absence says nothing
 }
 
+TEST_CASE("however a type is named, where it can have a status and has neither that nor a code nobody answered") {
+  struct Named {
+    const char* how;
+    ExecutionPlan<int> plan;
+  };
+  const auto asks = [](const LlmError&) { return true; };
+  const Named ways[] = {
+      {"in the classifier", {{.provide = 1, .attempts = 2, .classify = http_classifier<LlmError>(Refusal::abort)}}},
+      {"in a retry_while", {{.provide = 1, .attempts = 2, .retry_while = asks, .classify = http()}}},
+      {"elsewhere", {{.provide = 1, .attempts = 2, .classify = http()}, {.provide = 2, .enter_when = asks}}},
+  };
+  std::optional<Verdict> verdict;
+  const auto keep = [&](const planb::AttemptFailure& f) {
+    if (f.step_index == 0) verdict = f.verdict;
+  };
+  for (const Named& way : ways) {
+    CAPTURE(way.how);
+    for (const char* const code : {"", "odd"}) {
+      verdict.reset();
+      static_cast<void>(planb::try_run_with_plan(
+          way.plan, [&](int&) -> int { throw LlmError{0, code, {}, {}}; }, {.on_event = keep}));
+      REQUIRE(verdict);
+      CHECK((verdict->failure_class == FailureClass::connection) == (*code == '\0'));
+    }
+  }
+  struct Client {
+    using error_type [[maybe_unused]] = LlmError;
+  };
+  const ExecutionPlan<Client> by_context{{.provide = Client(), .classify = http()}};
+  static_cast<void>(
+      planb::try_run_with_plan(by_context, [](Client&) -> int { throw LlmError(); }, {.on_event = keep}));
+  CHECK(verdict->failure_class == FailureClass::connection);
+  // A returned one needs no name.
+  CHECK(http()(Cause::of(LlmError())).failure_class == FailureClass::connection);
+  CHECK(http()(Cause::of(SocketError{std::make_error_code(std::errc::permission_denied)})) == next_step);
+  CHECK(http()(Cause::of(CurlError{3})) == next_step);
+}
+
 TEST_CASE("a reader that throws has said nothing, and the rest is read") {
   const auto named = http_classifier<NoStatus, NoCode, NoSystemCode, NoWord>(Refusal::abort);
   CHECK(verdict_on(named, NoStatus()) == next_and_alert);

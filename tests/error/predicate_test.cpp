@@ -291,6 +291,28 @@ TEST_CASE("the same predicates are copied with the plan, and shared by its runs"
   CHECK(*counting.copies == made);
 }
 
+TEST_CASE("a predicate over a std::exception_ptr is asked about every error", "[predicate]") {
+  const auto says_again = [](const std::exception_ptr& e) {
+    try {
+      std::rethrow_exception(e);
+    } catch (const LlmError& error) {
+      return error.retryable();
+    } catch (...) {
+      return true;
+    }
+  };
+  const Predicate predicate = says_again;
+  CHECK(predicate(Cause::of(LlmError(true))));
+  CHECK_FALSE(predicate(Cause::of(LlmError(false))));
+  CHECK_FALSE(predicate(Cause::of(std::make_exception_ptr(LlmError(false)))));
+  CHECK(predicate(Cause::of(std::make_exception_ptr(1))));
+  CHECK(predicate.named().count == 0);
+  int calls = 0;
+  const ExecutionPlan<int> plan{{.provide = 1, .attempts = 3, .retry_while = says_again}};
+  CHECK_FALSE(try_run_with_plan(plan, [&](int&) -> int { throw LlmError(++calls < 2); }));
+  CHECK(calls == 2);
+}
+
 TEST_CASE("in a plan, each form of retry_while decides how often a step is tried", "[predicate]") {
   const auto calls = [](const Predicate& predicate, bool again) {
     int count = 0;

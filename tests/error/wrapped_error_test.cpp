@@ -72,6 +72,70 @@ struct Result {  // an expected-like: that is the type of the error that it hold
 
 const ExecutionPlan<int> one_step{{.name = "inner", .provide = 1}};
 
+struct OtherA : std::exception {
+  int status = 400;
+};
+struct OtherB {
+  int status = 401;
+};
+struct OtherC {
+  std::string code = "c";
+};
+struct Fourth {
+  int status = 503;
+  std::chrono::seconds retry_after{5};
+};
+// Nothing of it can be read, but as a Fourth.
+struct Second {
+  int status = 0;
+};
+struct Ambiguous : Fourth, Second {};
+
+// What a call gives that fails: any of several errors.
+class Answer {
+ public:
+  Answer(ReturnedNesting error) : error_(std::make_exception_ptr(error)) {}  // NOLINT
+  Answer(const PlanError& error) : plan_error_(error) {}                     // NOLINT
+
+  static constexpr bool has_value() { return false; }
+  int operator*() const { return 0; }
+  [[nodiscard]] Cause error() const { return plan_error_ ? Cause::of(*plan_error_) : returned(error_); }
+
+ private:
+  static Cause returned(const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const ReturnedNesting& e) {
+      return Cause::of(ReturnedNesting(e));
+    }
+  }
+
+  std::exception_ptr error_;
+  std::optional<PlanError> plan_error_;
+};
+
+template <class F>
+Answer nest(F wrap) {
+  try {
+    throw Fourth();
+  } catch (...) {
+    return wrap();
+  }
+}
+
+PlanError failed_within() {
+  return try_run_with_plan(one_step, [](int&) -> int { throw Fourth(); }).error();
+}
+
+PlanError failed_within_by_value() {
+  struct Reply {
+    static bool has_value() { return false; }
+    static Ambiguous error() { return {}; }
+    int operator*() const { return 0; }
+  };
+  return try_run_with_plan(one_step, [](int&) { return Reply(); }).error();
+}
+
 }  // namespace
 
 TEST_CASE("where an error is silent, what it nests is read", "[wrapped]") {
@@ -154,6 +218,44 @@ TEST_CASE("what the plan names is read within a wrapper, too", "[wrapped]") {
   CHECK(seen->status() == 503);
   CHECK(seen->get_if<Named>() == nullptr);
   CHECK(seen->retryable() == false);
+}
+
+TEST_CASE("each type that the plan names is read within each wrapper, thrown or returned", "[wrapped]") {
+  struct Wrapping {
+    const char* name;
+    Answer (*call)();
+  };
+  const Wrapping wrappings[] = {
+      {"thrown exception", [] { return nest([]() -> Answer { std::throw_with_nested(text); }); }},
+      {"thrown, no exception", [] { return nest([]() -> Answer { throw ReturnedNesting(); }); }},
+      {"thrown text", [] { return nest([]() -> Answer { std::throw_with_nested(std::string("text")); }); }},
+      {"returned", [] { return nest([]() -> Answer { return ReturnedNesting(); }); }},
+      {"thrown PlanError", []() -> Answer { throw failed_within(); }},
+      {"returned PlanError", []() -> Answer { return failed_within(); }},
+      {"returned PlanError that holds a returned base", []() -> Answer { return failed_within_by_value(); }},
+  };
+  const auto planned = planb::http_classifier<OtherA, OtherB, OtherC, Fourth>(planb::Refusal::abort);
+  for (const Wrapping& wrapping : wrappings) {
+    CAPTURE(wrapping.name);
+    std::optional<Cause> seen;
+    const auto keep = [&](const planb::AttemptFailure& f) { seen = f.cause; };
+    {
+      const ExecutionPlan<int> plan{{.provide = 1, .attempts = 2, .classify = planned}};
+      VirtualClock clock;
+      const auto result =
+          try_run_with_plan(plan, [&](int&) { return wrapping.call(); }, {.on_event = keep, .clock = &clock});
+      CHECK(result.report().attempts == 2);
+      CHECK(clock.elapsed() == Duration(5s));
+    }
+    // The cause outlives the plan.
+    CHECK(seen->status() == 503);
+    CHECK(seen->retry_after() == Duration(5s));
+    CHECK(Cause(*seen).status() == 503);
+    // Nothing of it is known where nothing was named.
+    const ExecutionPlan<int> silent{{.provide = 1}};
+    CHECK_FALSE(try_run_with_plan(silent, [&](int&) { return wrapping.call(); }, {.on_event = keep}));
+    CHECK(seen->get_if<Fourth>() == nullptr);
+  }
 }
 
 TEST_CASE("the error that an inner run failed with is read", "[wrapped]") {

@@ -180,11 +180,28 @@ void a_thrown_rule() {
 
 }  // namespace
 
+// Without the type of what was thrown, a text may be a base of it.
+void what_a_text_wraps_is_read() {
+  try {
+    try {
+      throw planb::ProviderError(429, "slow down");
+    } catch (...) {
+      std::throw_with_nested(std::string("text"));
+    }
+  } catch (...) {
+    const Cause cause = Cause::current();
+    EXPECT(cause.status() == 429);
+    EXPECT(cause.message() == "text");
+  }
+  EXPECT(Cause::of(std::make_exception_ptr(std::string("text"))).status() == std::nullopt);
+}
+
 int main() {
   thrown_types_are_told_apart();
   rules_see_thrown_types();
   failures_are_what_they_are_elsewhere();
   returned_errors();
   a_thrown_rule();
+  what_a_text_wraps_is_read();
   return check::result();
 }
