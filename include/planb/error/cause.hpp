@@ -65,8 +65,8 @@ class Cause {
   [[nodiscard]] static Cause current();
 
   // A returned error, or an exception that another thread caught (std::exception_ptr). An lvalue that is the exception
-  // being handled, or a base of it, is taken as by current(), and not as a copy of that base. Of another exception's base
-  // a Defect or a ProviderError that it is are kept, and its what(); of what cannot be copied its text.
+  // being handled, or a base of it, is taken as by current(), and not as a copy of that base. Of another exception's
+  // base the Defect or ProviderError that it is are kept, and its what(); of what cannot be copied its text.
   template <class E>
   [[nodiscard]] static Cause of(E&& error);
 

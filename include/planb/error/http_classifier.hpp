@@ -33,8 +33,8 @@ enum class Refusal : unsigned char {
 //      402, rate_limit_exceeded as 429; others stand in where there is none, server_error as 500
 //   2. its status: the phrases of on_text(status, ...), then on_status(), then the table
 //   3. its kind, unless it is a refused value: a timeout, or a connection that failed. That is a std::system_error,
-//      std::error_code, std::errc or other enumeration of error codes that says so, and a ProviderError, or an E that
-//      can have a status, with neither status nor code: nobody answered
+//      std::error_code, std::errc or other enumeration of error codes that says so, and a ProviderError, or an
+//      error of a named or returned type that can have a status, with neither status nor code: nobody answered
 //   4. its text, unless it is a refused value, whose text is the model's: the phrases of on_text()
 // All but the text is read through what wraps the error, the outermost first. At last the error's own word is heard
 // (error_traits::retryable): false makes next_step of retry, and true the reverse.
