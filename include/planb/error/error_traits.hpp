@@ -37,33 +37,54 @@ namespace detail {
 // What stands in for a text that cannot be had.
 inline constexpr const char* no_text = "<no text>";
 
-// What error_traits<E> or else E itself has under this name; void where neither has it. has_...(): whether there is
-// anything by this name, also if it is of no use because it is void or not const.
-#define PLANB_DETAIL_READER(name)                                                                   \
-  template <class E>                                                                                \
-  constexpr decltype(auto) raw_##name(const E& e) {                                                 \
-    if constexpr (requires { error_traits<E>::name(e); }) {                                         \
-      return error_traits<E>::name(e);                                                              \
-    } else if constexpr (requires { e.name(); }) {                                                  \
-      return e.name();                                                                              \
-    } else if constexpr (requires {                                                                 \
-                           requires std::is_scalar_v<std::remove_cvref_t<decltype((e.name))>>;      \
-                         }) {                                                                       \
-      return std::remove_cvref_t<decltype((e.name))>(e.name); /* a bit-field has no address */      \
-    } else if constexpr (requires {                                                                 \
-                           requires !std::is_function_v<std::remove_cvref_t<decltype((e.name))>>;   \
-                         }) {                                                                       \
-      return (e.name);                                                                              \
-    }                                                                                               \
-  }                                                                                                 \
-  template <class E>                                                                                \
-  [[nodiscard]] constexpr bool has_##name() {                                                       \
-    if constexpr (!std::is_void_v<decltype(detail::raw_##name(std::declval<const E&>()))>) {        \
-      return true;                                                                                  \
-    } else {                                                                                        \
-      return requires(E& e) { e.name(); } || requires(E& e) { static_cast<E&&>(e).name(); } ||      \
-             requires(E& e) { error_traits<E>::name(e); } || requires { &error_traits<E>::name; };  \
-    }                                                                                               \
+// What error_traits<E> or else E itself has under this name; void where neither has it, or where that of the traits
+// cannot be called with a const E&. has_...(): whether there is anything by this name, also if it is of no use because
+// it is void or not const. traits_have_...: whether the traits have, whatever it is: that name is ambiguous then.
+#define PLANB_DETAIL_READER(name)                                                                                   \
+  struct Named_##name {                                                                                             \
+    static constexpr int name = 0;                                                                                  \
+  };                                                                                                                \
+  template <class Traits>                                                                                           \
+  struct Both_##name : Traits, Named_##name {};                                                                     \
+  template <class E>                                                                                                \
+  [[nodiscard]] constexpr bool traits_have_##name() {                                                               \
+    if constexpr (std::is_final_v<error_traits<E>>) {                                                               \
+      return requires { &error_traits<E>::name; };                                                                  \
+    } else if constexpr (requires { typename error_traits<E>::name; }) {                                            \
+      return false;                                                                                                 \
+    } else {                                                                                                        \
+      return !requires { Both_##name<error_traits<E>>::name; };                                                     \
+    }                                                                                                               \
+  }                                                                                                                 \
+  template <class E>                                                                                                \
+  constexpr decltype(auto) raw_##name(const E& e) {                                                                 \
+    if constexpr (requires { error_traits<E>::name(e); }) {                                                         \
+      return error_traits<E>::name(e);                                                                              \
+    } else if constexpr (detail::traits_have_##name<E>()) {                                                         \
+      return;                                                                                                       \
+    } else if constexpr (requires { e.name(); }) {                                                                  \
+      return e.name();                                                                                              \
+    } else if constexpr (requires {                                                                                 \
+                           requires std::is_scalar_v<std::remove_cvref_t<decltype((e.name))>>;                      \
+                         }) {                                                                                       \
+      return std::remove_cvref_t<decltype((e.name))>(e.name); /* a bit-field has no address */                      \
+    } else if constexpr (requires {                                                                                 \
+                           requires !std::is_function_v<std::remove_cvref_t<decltype((e.name))>>;                   \
+                         }) {                                                                                       \
+      return (e.name);                                                                                              \
+    }                                                                                                               \
+  }                                                                                                                 \
+  template <class E>                                                                                                \
+  constexpr bool traits_misfit_##name =                                                                             \
+      detail::traits_have_##name<E>() && !requires(const E& e) { error_traits<E>::name(e); };                       \
+  template <class E>                                                                                                \
+  [[nodiscard]] constexpr bool has_##name() {                                                                       \
+    if constexpr (!std::is_void_v<decltype(detail::raw_##name(std::declval<const E&>()))>) {                        \
+      return true;                                                                                                  \
+    } else {                                                                                                        \
+      return requires(E& e) { e.name(); } || requires(E& e) { static_cast<E&&>(e).name(); } ||                      \
+             detail::traits_have_##name<E>();                                                                       \
+    }                                                                                                               \
   }
 PLANB_DETAIL_READER(status)
 PLANB_DETAIL_READER(code)
@@ -139,6 +160,28 @@ constexpr bool is_text =
 template <class T>
 constexpr bool is_code = is_text<T> || (is_number<T>() && !is_system_enum<T>);
 
+// Whether a number, a text and the like are to be had as in absl::Status, grpc::Status and leveldb::Status.
+template <class S>
+concept HasCodeAndMessage = requires(const S& s) {
+  requires is_code<std::remove_cvref_t<decltype(s.code())>> || is_system_code<std::remove_cvref_t<decltype(s.code())>>;
+  requires is_text<std::remove_cvref_t<decltype(s.message())>>;
+};
+template <class S>
+concept HasErrorCodeAndMessage = !HasCodeAndMessage<S> && requires(const S& s) {
+  requires is_code<std::remove_cvref_t<decltype(s.error_code())>> ||
+               is_system_code<std::remove_cvref_t<decltype(s.error_code())>>;
+  requires is_text<std::remove_cvref_t<decltype(s.error_message())>>;
+};
+template <class S>
+concept HasText = !HasCodeAndMessage<S> && !HasErrorCodeAndMessage<S> && requires(const S& s) {
+  requires is_text<std::remove_cvref_t<decltype(s.ToString())>>;
+};
+template <class S>
+concept LooksLikeStatus = HasCodeAndMessage<S> || HasErrorCodeAndMessage<S> || HasText<S>;
+
+template <class S>
+concept TellsOk = std::is_class_v<S> && requires(const S& s) { static_cast<bool>(s.ok()); };
+
 // Calls `use` with what `raw` holds, if it holds something.
 template <class T, class Use>
 constexpr void with_value(const T& raw, Use use) {
@@ -148,6 +191,23 @@ constexpr void with_value(const T& raw, Use use) {
     use(raw);
   }
 }
+
+}  // namespace detail
+
+// A status says under names of its own what others say as `code` and `message`.
+template <class S>
+  requires(detail::TellsOk<S> && detail::HasErrorCodeAndMessage<S>)
+struct error_traits<S> {
+  static decltype(auto) code(const S& s) { return s.error_code(); }
+  static decltype(auto) message(const S& s) { return s.error_message(); }
+};
+template <class S>
+  requires(detail::TellsOk<S> && detail::HasText<S> && !requires(const S& s) { s.message(); })
+struct error_traits<S> {
+  static decltype(auto) message(const S& s) { return s.ToString(); }
+};
+
+namespace detail {
 
 template <class Raw>
 using ReadValue = typename optional_value<std::remove_cvref_t<Raw>>::type;
@@ -185,7 +245,7 @@ template <class E>
 [[nodiscard]] constexpr bool retryable_does_not_fit() {
   if constexpr (reads_retryable<E>) {
     return false;
-  } else if constexpr (requires(E& e) { error_traits<E>::retryable(e); } || requires { &error_traits<E>::retryable; }) {
+  } else if constexpr (detail::traits_have_retryable<E>()) {
     return true;
   } else if constexpr (requires(E& e) { requires std::is_same_v<decltype(e.retryable()), std::optional<bool>>; }) {
     return true;  // not const
@@ -209,28 +269,39 @@ constexpr bool is_status_of_result = std::is_class_v<StatusValue<E>> && requires
   *e;
 };
 
+#define PLANB_DETAIL_MISFIT(name)                                                                      \
+  "planb: error_traits<E>::" name " does not fit: it is to be a static function that takes a const E&, " \
+  "and nothing else"
+
 // Refuses an error type that has something by a name that is read, but of a type that cannot be.
 template <class E>
 constexpr bool check_error() {
-  static_assert(reads_status<E> || is_status_of_result<E> || !has_status<E>(),
+  static_assert(!traits_misfit_status<E>, PLANB_DETAIL_MISFIT("status"));
+  static_assert(!traits_misfit_code<E>, PLANB_DETAIL_MISFIT("code"));
+  static_assert(!traits_misfit_retry_after<E>, PLANB_DETAIL_MISFIT("retry_after"));
+  static_assert(!traits_misfit_message<E>, PLANB_DETAIL_MISFIT("message"));
+  static_assert(!traits_misfit_retryable<E>, PLANB_DETAIL_MISFIT("retryable"));
+  static_assert(reads_status<E> || is_status_of_result<E> || !has_status<E>() || traits_misfit_status<E>,
                 "planb: an error's `status` does not fit: planb reads an integer or an enumeration, or an optional of "
                 "one, from a data member or a const function without arguments; error_traits<E> can say it otherwise");
-  static_assert(reads_code<E> || reads_system_code<E> || !has_code<E>(),
+  static_assert(reads_code<E> || reads_system_code<E> || !has_code<E>() || traits_misfit_code<E>,
                 "planb: an error's `code` does not fit: planb reads a string, an integer, an enumeration or a "
                 "std::error_code, or an optional of one, from a data member or a const function without arguments; "
                 "error_traits<E> can say it otherwise");
-  static_assert(reads_retry_after<E> || !has_retry_after<E>(),
+  static_assert(reads_retry_after<E> || !has_retry_after<E>() || traits_misfit_retry_after<E>,
                 "planb: an error's `retry_after` does not fit: planb reads a std::chrono duration, or an optional of "
                 "one, from a data member or a const function without arguments; error_traits<E> can say it otherwise, "
                 "such as in which unit a number is");
-  static_assert(reads_message<E> || !has_message<E>(),
+  static_assert(reads_message<E> || !has_message<E>() || traits_misfit_message<E>,
                 "planb: an error's `message` does not fit: planb reads a string, or an optional of one, from a data "
                 "member or a const function without arguments; error_traits<E> can say it otherwise");
-  static_assert(!retryable_does_not_fit<E>(),
+  static_assert(!retryable_does_not_fit<E>() || traits_misfit_retryable<E>,
                 "planb: an error's `retryable` does not fit: planb reads a std::optional<bool> from a data member or a "
                 "const function without arguments, and from error_traits<E> a bool, too");
   return true;
 }
+
+#undef PLANB_DETAIL_MISFIT
 
 // A null pointer to characters is an empty text.
 template <class T>
@@ -328,6 +399,10 @@ template <class E>
   if constexpr (reads_retry_after<E>) {
     detail::with_value(detail::raw_retry_after(e),
                        [&](auto value) { wait = (std::max)(to_duration(value), Duration::zero()); });
+    // A plain zero is what stands where nobody has set it.
+    if constexpr (!is_optional<std::remove_cvref_t<decltype(detail::raw_retry_after(e))>>) {
+      if (wait == Duration::zero()) wait.reset();
+    }
   }
   return wait;
 }
@@ -355,7 +430,9 @@ template <class E>
   std::string text;
   if constexpr (reads_message<E>) {
     detail::with_value(detail::raw_message(e), [&](const auto& value) { text = detail::to_text(value); });
-  } else if constexpr (std::is_convertible_v<const E*, const std::exception*>) {
+    if (!text.empty()) return text;
+  }
+  if constexpr (std::is_convertible_v<const E*, const std::exception*>) {
     text = detail::what_text(static_cast<const std::exception&>(e).what());
   } else if constexpr (std::is_same_v<E, bool>) {
     text = e ? "true" : "false";
