@@ -55,7 +55,8 @@ constexpr bool cannot_be_kept =
 
 // Why an attempt failed. Owns its error, so it may be stored beyond the run; copying it copies a returned error and
 // shares a thrown one, or one that is larger than 64 bytes or cannot be copied. A returned error of up to 64 bytes is
-// held without allocation. A `const char*` or a std::string_view, thrown or returned, is kept as a std::string.
+// held without allocation. A `const char*` or a std::string_view, thrown or returned, is kept as a std::string; so is
+// any view of characters that is returned, and one of wide characters as a std::wstring.
 class Cause {
  public:
   // An unknown error.
@@ -111,7 +112,7 @@ class Cause {
   [[nodiscard]] const E* get_if() const {
     static_assert(std::is_same_v<E, std::remove_cvref_t<E>>, "planb: name the error type without const or reference");
     static_assert(!std::is_pointer_v<E>, "planb: an error of pointer type cannot be looked up in a Cause");
-    static_assert(!std::is_same_v<E, std::string_view>, "planb: a Cause keeps a text as a std::string: ask for that");
+    static_assert(!detail::is_borrowed_text<E>, "planb: a Cause keeps a text as a std::string: ask for that");
     if (held_ == Held::inside && ops_->type == detail::type_id<E>()) return std::addressof(as<E>());
     return find<E>();
   }
@@ -228,6 +229,8 @@ class Cause {
   // The same of what may be a base of the object that is meant, or cannot be copied: as much of it as can be had.
   template <class E>
   void keep_base(E&& error);
+  template <class E>
+  void keep_object(E&& error);
   template <class E>
   [[nodiscard]] PLANB_NOINLINE const E* find() const;
   void move_from(Cause& other) noexcept;
@@ -456,7 +459,7 @@ struct CauseAccess {
       void* const object = const_cast<void*>(cause.object());
       if (object == nullptr) return std::nullopt;
       if constexpr (is_borrowed_text<E>) {
-        return static_cast<BorrowedText<E>*>(static_cast<std::string*>(object))->original;
+        return static_cast<BorrowedText<E>*>(static_cast<OwnedText<E>*>(object))->original;
       } else {
         E& error = *static_cast<E*>(object);
         const bool shared = cause.held_ == Cause::Held::shared && !cause.as<SharedErrorPtr>().sole();
@@ -761,7 +764,16 @@ void Cause::keep_base(E&& error) {
 
 template <class E>
 void Cause::keep(E&& error) {
-  using Given = std::remove_cvref_t<std::conditional_t<std::is_array_v<std::remove_reference_t<E>>, std::string, E>>;
+  if constexpr (std::is_array_v<std::remove_reference_t<E>>) {
+    return keep(detail::own_text(error));
+  } else {
+    keep_object(std::forward<E>(error));
+  }
+}
+
+template <class E>
+void Cause::keep_object(E&& error) {
+  using Given = std::remove_cvref_t<E>;
   using Object =
       typename std::conditional_t<detail::is_borrowed_text<Given>, std::type_identity<detail::BorrowedText<Given>>,
                                   std::type_identity<Given>>::type;

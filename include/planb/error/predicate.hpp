@@ -116,7 +116,7 @@ class ErrorFunction {
       using Asked = AskedType<Target>;
       static_assert(!std::is_pointer_v<Asked> || std::is_same_v<Asked, const char*>,
                     "planb: a predicate cannot take an error of pointer type");
-      using Error = std::conditional_t<is_borrowed_text<Asked>, std::string, Asked>;  // as which a Cause owns a text
+      using Error = typename kept_as<Asked>::type;  // as which a Cause owns a text
       function_ = Function<R(const Cause&)>([target = Target(std::forward<F>(f))](const Cause& cause) -> R {
         const Error* error = cause.get_if<Error>();
         if (error == nullptr) return R{};

@@ -142,11 +142,81 @@ class PLANB_VISIBLE UncopyableError : public std::exception {
   std::string text_;
 };
 
-// The text of an error that is one, kept in place of what only points to it. The type that a plan may ask for is
-// std::string, and `original` what the callable gave.
+// What a text only points to: the characters of a pointer, a std::basic_string_view, a std::span or the like; else void.
 template <class T>
-struct BorrowedText : std::string {
-  explicit BorrowedText(const T& text) : std::string(detail::to_text(text)), original(text) {}
+struct borrowed_character {
+  using type = void;
+};
+template <class C>
+  requires is_one_of_characters<std::remove_const_t<C>>
+struct borrowed_character<C*> {
+  using type = std::remove_const_t<C>;
+};
+// What owns its characters and gives them to change, does not give those of a const one to change.
+template <class T>
+concept GivesCharacters = std::is_class_v<T> && requires(T& text, const T& same) {
+  requires is_one_of_characters<std::remove_cvref_t<decltype(*text.data())>>;
+  requires std::is_same_v<decltype(text.data()), decltype(same.data())>;
+  requires std::is_pointer_v<decltype(text.data())>;
+  { same.size() } -> std::convertible_to<std::size_t>;
+};
+template <GivesCharacters T>
+  requires(std::ranges::enable_view<T> || std::ranges::enable_borrowed_range<T> ||
+           (std::is_trivially_copyable_v<T> && sizeof(T) == 2 * sizeof(void*) && alignof(T) == alignof(void*)))
+struct borrowed_character<T> {
+  using type = std::remove_cvref_t<decltype(*std::declval<T&>().data())>;
+};
+
+template <class T>
+constexpr bool is_borrowed_text = !std::is_void_v<typename borrowed_character<T>::type>;
+
+// The string that is kept in its place: what is no text to others keeps its characters.
+template <class C>
+using OwnedCharacters = std::basic_string<std::conditional_t<std::is_same_v<C, char8_t>, char, C>>;
+template <class T>
+using OwnedText = OwnedCharacters<typename borrowed_character<T>::type>;
+
+// As what a Cause owns a T.
+template <class T>
+struct kept_as {
+  using type = T;
+};
+template <class T>
+  requires is_borrowed_text<T>
+struct kept_as<T> {
+  using type = OwnedText<T>;
+};
+
+// A null pointer is an empty text.
+template <class C>
+[[nodiscard]] OwnedCharacters<C> own_characters(const C* text, std::size_t size) {
+  OwnedCharacters<C> owned;
+  owned.reserve(size);
+  for (std::size_t i = 0; i != size; ++i) owned.push_back(static_cast<typename OwnedCharacters<C>::value_type>(text[i]));
+  return owned;
+}
+template <class T>
+[[nodiscard]] auto own_text(const T& text) {
+  if constexpr (std::is_array_v<T>) {  // ends at a zero or at its end
+    std::size_t size = 0;
+    while (size != std::extent_v<T> && text[size] != 0) ++size;
+    return detail::own_characters(text, size);
+  } else if constexpr (is_text<T>) {
+    return detail::to_text(text);
+  } else if constexpr (std::is_pointer_v<T>) {
+    std::size_t size = 0;
+    while (text != nullptr && text[size] != 0) ++size;
+    return detail::own_characters(static_cast<std::add_pointer_t<const std::remove_pointer_t<T>>>(text), size);
+  } else {
+    return detail::own_characters(std::as_const(text).data(), static_cast<std::size_t>(text.size()));
+  }
+}
+
+// The text of an error that is one, kept in place of what only points to it. The type that a plan may ask for is the
+// string, and `original` what the callable gave.
+template <class T>
+struct BorrowedText : OwnedText<T> {
+  explicit BorrowedText(const T& text) : OwnedText<T>(detail::own_text(text)), original(text) {}
 
   T original;
 };
@@ -159,10 +229,6 @@ struct BorrowedText<std::exception_ptr> : std::string {
 
   std::exception_ptr original;
 };
-
-template <class T>
-constexpr bool is_borrowed_text =
-    std::is_same_v<T, const char*> || std::is_same_v<T, char*> || std::is_same_v<T, std::string_view>;
 
 // What can be read from a type.
 struct Reads {
@@ -368,7 +434,7 @@ template <class E>
 inline constexpr ErrorOps error_ops = make_error_ops<E>(type_id<E>());
 
 template <class T>
-inline constexpr ErrorOps error_ops<BorrowedText<T>> = make_error_ops<std::string, BorrowedText<T>>(type_id<T>());
+inline constexpr ErrorOps error_ops<BorrowedText<T>> = make_error_ops<OwnedText<T>, BorrowedText<T>>(type_id<T>());
 
 template <>
 inline constexpr ErrorOps error_ops<BorrowedText<std::exception_ptr>> =
