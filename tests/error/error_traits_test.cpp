@@ -16,10 +16,12 @@
 #include <memory>
 #include <optional>
 #include <ratio>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -447,7 +449,8 @@ TEST_CASE("a wait hint is a duration of any unit, never negative, saturated", "[
   CHECK(hint_of(3h) == Duration(3h));
   CHECK(hint_of(7ns) == Duration(7ns));
   CHECK(hint_of(std::chrono::days(1)) == Duration(24h));
-  CHECK(hint_of(0s) == Duration(0));
+  CHECK(hint_of(0s) == std::nullopt);  // as where nobody has set it
+  CHECK(hint_of(std::optional(0s)) == Duration(0));
   CHECK(hint_of(std::chrono::duration<double>(0.25)) == Duration(250ms));
   CHECK(hint_of(std::chrono::duration<float, std::milli>(1.5F)) == Duration(1500us));
   CHECK(hint_of(std::chrono::duration<std::uint8_t>(3)) == Duration(3s));
@@ -460,7 +463,7 @@ TEST_CASE("a wait hint is a duration of any unit, never negative, saturated", "[
   CHECK(hint_of(std::chrono::duration<double>(-0.5)) == Duration(0));
   CHECK(hint_of((std::chrono::hours::min)()) == Duration(0));
   CHECK(hint_of(std::chrono::duration<double>(-std::numeric_limits<double>::infinity())) == Duration(0));
-  CHECK(hint_of(std::chrono::duration<double>(std::nan(""))) == Duration(0));
+  CHECK(hint_of(std::chrono::duration<double>(std::nan(""))) == std::nullopt);
 
   CHECK(hint_of((std::chrono::hours::max)()) == (Duration::max)());
   CHECK(hint_of((std::chrono::seconds::max)()) == (Duration::max)());
@@ -531,4 +534,79 @@ TEST_CASE("ProviderError: a status, a text, a code and a wait hint", "[error_tra
   CHECK(std::string(ProviderError(503, "unavailable").what()) == "unavailable");
   CHECK(read(ProviderError(0)) == Read{});
   CHECK(read(ProviderError(429, "past", {}, -2s)).retry_after == Duration(0));
+}
+
+TEST_CASE("an error that is told by an empty message tells it by its what()", "[error_traits]") {
+  struct Worded : std::runtime_error {
+    using std::runtime_error::runtime_error;
+    std::optional<std::string> message;
+  };
+  Worded error("from what()");
+  CHECK(Cause::of(std::as_const(error)).message() == "from what()");
+  error.message = "";
+  CHECK(Cause::of(std::as_const(error)).message() == "from what()");
+  error.message = "its own";
+  CHECK(Cause::of(std::as_const(error)).message() == "its own");
+}
+
+TEST_CASE("a plain wait of zero leaves the word to the error that it wraps", "[error_traits]") {
+  struct Outer : std::runtime_error {
+    Outer() : std::runtime_error("outer") {}
+    std::chrono::seconds retry_after{0};
+  };
+  try {
+    try {
+      throw ProviderError(429, "slow down", "", 3s);
+    } catch (...) {
+      std::throw_with_nested(Outer());
+    }
+  } catch (...) {
+    const Cause cause = Cause::current();
+    CHECK(cause.retry_after() == Duration(3s));
+  }
+}
+
+TEST_CASE("a text that an error only points to is kept", "[error_traits]") {
+  const auto kept = [](auto make, const auto& same) {
+    using Text = std::remove_cvref_t<decltype(same)>;
+    Cause cause;
+    {
+      auto text = std::make_unique<Text>(same);
+      cause = Cause::of(make(*text));
+      text->assign(text->size(), 'z');
+    }
+    return cause;
+  };
+  const std::string text(40, 'q');
+  CHECK(kept([](const std::string& s) { return std::span<const char>(s); }, text).message() == text);
+  CHECK(kept([](std::string& s) { return std::span<char>(s); }, text).message() == text);
+  CHECK(kept([](const std::string& s) { return std::string_view(s); }, text).message() == text);
+  CHECK(kept([](const std::string& s) { return s.c_str(); }, text).message() == text);
+  const std::u8string bytes(40, u8'q');
+  CHECK(kept([](const std::u8string& s) { return std::u8string_view(s); }, bytes).message() == text);
+  CHECK(kept([](const std::u8string& s) { return s.c_str(); }, bytes).message() == text);
+  const std::wstring wide(40, L'q');
+  const Cause view = kept([](const std::wstring& s) { return std::wstring_view(s); }, wide);
+  const Cause pointer = kept([](const std::wstring& s) { return s.c_str(); }, wide);
+  for (const Cause* const cause : {&view, &pointer}) {
+    REQUIRE(cause->get_if<std::wstring>() != nullptr);
+    CHECK(*cause->get_if<std::wstring>() == wide);
+  }
+  const wchar_t* const none = nullptr;
+  CHECK(Cause::of(none).get_if<std::wstring>()->empty());
+
+  // One that owns its characters is kept as it is.
+  const std::array<char, 8> own{'o', 'w', 'n'};
+  CHECK(Cause::of(own).get_if<std::array<char, 8>>() != nullptr);
+}
+
+TEST_CASE("an array of characters ends at its end, or at a zero before that", "[error_traits]") {
+  const auto whole = std::make_unique<char[][3]>(1);
+  whole[0][0] = 'a';
+  whole[0][1] = 'b';
+  whole[0][2] = 'c';
+  CHECK(Cause::of(whole[0]).message() == "abc");
+  whole[0][1] = 0;
+  CHECK(Cause::of(whole[0]).message() == "a");
+  CHECK(*Cause::of(L"wide").get_if<std::wstring>() == L"wide");
 }

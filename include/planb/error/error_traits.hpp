@@ -397,12 +397,12 @@ template <class E>
 [[nodiscard]] std::optional<Duration> read_retry_after([[maybe_unused]] const E& e) {
   std::optional<Duration> wait;
   if constexpr (reads_retry_after<E>) {
-    detail::with_value(detail::raw_retry_after(e),
-                       [&](auto value) { wait = (std::max)(to_duration(value), Duration::zero()); });
-    // A plain zero is what stands where nobody has set it.
-    if constexpr (!is_optional<std::remove_cvref_t<decltype(detail::raw_retry_after(e))>>) {
-      if (wait == Duration::zero()) wait.reset();
-    }
+    using Raw = std::remove_cvref_t<decltype(detail::raw_retry_after(e))>;
+    detail::with_value(detail::raw_retry_after(e), [&](auto value) {
+      const Duration said = to_duration(value);
+      // A plain zero stands where nobody has set it.
+      if (is_optional<Raw> || said != Duration::zero()) wait = (std::max)(said, Duration::zero());
+    });
   }
   return wait;
 }
