@@ -55,7 +55,7 @@ struct Struct {
   struct Error {
     int status = 503;
     std::string code = "overloaded";
-    std::chrono::milliseconds retry_after{0};
+    std::optional<std::chrono::milliseconds> retry_after = 0ms;
     std::optional<bool> retryable = true;
     const char* message = "try later";
   };
@@ -282,7 +282,7 @@ struct InnerPlan {
 template <>
 struct planb::error_traits<Foreign> {
   static int status(const Foreign& e) { return e.http; }
-  static std::chrono::seconds retry_after(const Foreign&) { return 0s; }
+  static std::optional<std::chrono::seconds> retry_after(const Foreign&) { return std::chrono::seconds(0); }
   static bool retryable(const Foreign&) { return true; }
   static std::string message(const Foreign&) { return "try later"; }
 };

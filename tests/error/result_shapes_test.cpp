@@ -27,6 +27,237 @@ struct Fault {
 
 // Each has `good`, by which a test tells which one came back.
 struct Base {
+  bool good = false;
+  explicit Base(bool g) : good(g) {}
+};
+
+struct HasValueReference : Base {
+  using Base::Base;
+  const bool& has_value() const { return good; }
+  Fault error() const { return {}; }
+  int operator*() const { return 7; }
+};
+struct HasValueInt : Base {
+  using Base::Base;
+  int has_value() const { return good ? 2 : 0; }
+  Fault error() const { return {}; }
+  int operator*() const { return 7; }
+};
+struct RvaluesOnly : Base {
+  using Base::Base;
+  bool has_value() const { return good; }
+  Fault error() && { return {}; }
+  int operator*() && { return 7; }
+};
+struct LvaluesOnly : Base {
+  using Base::Base;
+  int held = 7;
+  bool has_value() const { return good; }
+  Fault error() & { return {}; }
+  int& operator*() & { return held; }
+};
+struct NoValue : Base {
+  using Base::Base;
+  bool has_value() const { return good; }
+  Fault error() const { return {}; }
+};
+struct VoidValue : Base {
+  using Base::Base;
+  using value_type = void;
+  bool has_value() const { return good; }
+  Fault error() const { return {}; }
+  void value() const {}
+};
+struct StatusOrRvalues : Base {
+  using Base::Base;
+  bool ok() const { return good; }
+  Fault status() && { return {}; }
+  int operator*() && { return 7; }
+};
+struct StatusOrValue : Base {
+  using Base::Base;
+  bool ok() const { return good; }
+  Fault status() const { return {}; }
+  int value() const { return 7; }
+};
+struct OkError : Base {
+  using Base::Base;
+  bool ok() const { return good; }
+  Fault error() const { return {}; }
+  int operator*() const { return 7; }
+};
+struct HasError : Base {
+  using Base::Base;
+  bool has_error() const { return !good; }
+  Fault error() const { return {}; }
+  int value() const { return 7; }
+};
+struct BoolError : Base {
+  using Base::Base;
+  explicit operator bool() const { return good; }
+  Fault error() const { return {}; }
+  int operator*() const { return 7; }
+};
+struct MoveOnly : Base {
+  using Base::Base;
+  MoveOnly(MoveOnly&&) = default;
+  MoveOnly& operator=(MoveOnly&&) = default;
+  bool has_value() const { return good; }
+  Fault error() && { return {}; }
+  std::unique_ptr<int> operator*() && { return std::make_unique<int>(7); }
+};
+
+// As cpp-httplib's: the error is an enumeration, and the value is there or not.
+enum class Transport { success = 0, connection = 2 };
+struct HttpResult {
+  std::unique_ptr<int> response;
+  explicit HttpResult(bool good) : response(good ? std::make_unique<int>(7) : nullptr) {}
+  explicit operator bool() const { return response != nullptr; }
+  Transport error() const { return response ? Transport::success : Transport::connection; }
+  const int& value() const { return *response; }
+  int& value() { return *response; }
+  const int& operator*() const { return *response; }
+  int& operator*() { return *response; }
+};
+
+// One that is more than its error: it has its value under a name of its own.
+struct Response : Base {
+  using Base::Base;
+  std::string body = "hello";
+  bool ok() const { return good; }
+  std::string error() const { return "refused"; }
+};
+
+// Errors themselves.
+enum class Number { fine, unavailable = 14 };
+struct AbslStatus : Base {
+  using Base::Base;
+  bool ok() const { return good; }
+  Number code() const { return good ? Number::fine : Number::unavailable; }
+  std::string_view message() const { return good ? "" : "no channel"; }
+};
+struct IntStatus : Base {
+  using Base::Base;
+  bool ok() const { return good; }
+  int code() const { return good ? 0 : 14; }
+  std::string message() const { return good ? "" : "no channel"; }
+};
+struct GrpcStatus : Base {
+  using Base::Base;
+  bool ok() const { return good; }
+  Number error_code() const { return good ? Number::fine : Number::unavailable; }
+  std::string error_message() const { return good ? "" : "no channel"; }
+};
+struct DatabaseStatus : Base {
+  using Base::Base;
+  bool ok() const { return good; }
+  Number code() const { return good ? Number::fine : Number::unavailable; }
+  std::string ToString() const { return good ? "OK" : "no channel"; }
+};
+
+enum class CodeEnum { fine, bad = 3 };
+enum class ConditionEnum { fine, bad = 3 };
+
+struct Converts : Base {
+  using Base::Base;
+  operator std::error_code() const {  // NOLINT(google-explicit-constructor)
+    return good ? std::error_code() : make_error_code(std::errc::connection_refused);
+  }
+};
+
+// Plain values.
+struct HttpReply {
+  bool ok = false;
+  int status = 500;
+  std::string body;
+};
+struct HttpMembers {
+  bool ok() const { return false; }
+  int status() const { return 500; }
+  std::string body() const { return {}; }
+};
+struct Empty {
+  bool has_value() const { return false; }
+  int operator*() const { return 1; }
+};
+struct ToAnything {
+  template <class T>
+  operator T() const;  // NOLINT(google-explicit-constructor)
+};
+struct Client {
+  void error(const std::string&) const {}
+  explicit operator bool() const { return false; }
+};
+
+}  // namespace shapes
+
+template <>
+struct std::is_error_code_enum<shapes::CodeEnum> : std::true_type {};
+template <>
+struct std::is_error_condition_enum<shapes::ConditionEnum> : std::true_type {};
+
+namespace shapes {
+inline std::error_code make_error_code(CodeEnum e) { return {static_cast<int>(e), std::generic_category()}; }
+inline std::error_condition make_error_condition(ConditionEnum e) {
+  return {static_cast<int>(e), std::generic_category()};
+}
+}  // namespace shapes
+
+namespace {
+
+using namespace shapes;
+using planb::Cause;
+using planb::ExecutionPlan;
+using planb::FailureStyle;
+using planb::PlanExhausted;
+using planb::detail::BuildsFromError;
+using planb::detail::ResultError;
+using planb::detail::ResultType;
+using planb::detail::ResultValue;
+
+static_assert(!ResultType<HttpReply> && !ResultType<HttpMembers> && !ResultType<Empty> && !ResultType<ToAnything>);
+static_assert(!ResultType<Client> && !ResultType<bool> && !ResultType<int*> && !ResultType<Transport>);
+static_assert(!ResultType<std::variant<int, Fault>> && !ResultType<std::optional<Fault>>);
+static_assert(!ResultType<std::shared_ptr<int>> && !ResultType<std::string> && !ResultType<std::vector<bool>>);
+
+template <class R, class Value>
+constexpr bool holds = std::is_same_v<ResultValue<R>, Value>;
+static_assert(holds<HasValueReference, int> && holds<HasValueInt, int> && holds<RvaluesOnly, int>);
+static_assert(holds<NoValue, void> && holds<VoidValue, void> && holds<HasError, int> && holds<BoolError, int>);
+static_assert(holds<StatusOrRvalues, int> && holds<StatusOrValue, int> && holds<OkError, int>);
+static_assert(holds<HttpResult, int> && holds<Response, Response> && holds<Converts, Converts>);
+static_assert(holds<AbslStatus, void> && holds<GrpcStatus, void> && holds<CodeEnum, void>);
+static_assert(holds<std::exception_ptr, void> && holds<MoveOnly, std::unique_ptr<int>>);
+
+const ExecutionPlan<int>& two_steps() {
+  static const ExecutionPlan<int> plan{{.name = "first", .provide = 1}, {.name = "second", .provide = 2}};
+  return plan;
+}
+
+// A failure or a success of that type.
+template <class R>
+R make(bool good) {
+  if constexpr (std::is_same_v<R, std::exception_ptr>) {
+    return good ? nullptr : std::make_exception_ptr(Fault{});
+  } else if constexpr (std::is_enum_v<R>) {
+    return good ? R() : static_cast<R>(3);
+  } else {
+    return R(good);
+  }
+}
+template <class R>
+bool is_good(const R& r) {
+  return planb::result_traits<R>::has_value(r);
+}
+
+template <class R>
+void check_shape() {
+  static_assert(ResultType<R>);
+  int calls = 0;
+  const auto second = [&](int& ctx) { return ++calls, make<R>(ctx == 2); };
+  const auto never = [&](int&) { return ++calls, make<R>(false); };
+
+  // Each driver goes on to the second step, and its success comes back.
   int answers = 0;
   const auto answered = [&](const R& result) {
     ++answers;
