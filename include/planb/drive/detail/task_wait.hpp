@@ -62,6 +62,8 @@ class LastCall {
   [[nodiscard]] std::coroutine_handle<> release() noexcept { return std::exchange(frame_, nullptr); }
 
  private:
+  friend promise_type;  // which is one anyway: said for compilers that warn of a class which nobody can make
+
   struct LeftFrames {
     promise_type* first = nullptr;
 
