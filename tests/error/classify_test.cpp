@@ -354,7 +354,7 @@ std::vector<std::string> spellings(const std::string& code) {
     all[1] += c;                                      // kebab-case
     all[2] += begins ? upper : c;                     // Title Case
     all[3] += upper;                                  // UPPER_CASE
-    all[4] += c;                                      // allTogether
+    all[4] += c;                                      // wordsTogether
     all[5] += begins ? upper : c;                     // CamelCase
     all[6] += begins && !all[6].empty() ? upper : c;  // camelCase
     begins = false;
