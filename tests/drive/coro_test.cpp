@@ -1175,16 +1175,19 @@ TEST_CASE("an answer whose copy or move throws leads to no other attempt", "[cor
     moves_left = -1;
     return what;
   };
-  for (int moves = 1; moves != 4; ++moves) {  // the context is moved once
-    CAPTURE(moves);
-    CHECK(run(&FragileClient::look, moves) == "a move");
-    CHECK(calls == 1);
-  }
-  for (int moves = 2; moves != 5; ++moves) {  // the first of the answer is within the callable
-    CAPTURE(moves);
-    CHECK(run(&FragileClient::make, moves) == "a move");
-    CHECK(calls == 1);
-  }
+  // Compilers differ in how often they move an answer. The first move of one that is made is within the callable.
+  const auto run_to_the_end = [&](auto member, int moves) {
+    for (int tried = 0; tried != 10; ++tried, ++moves) {
+      CAPTURE(moves);
+      const std::string what = run(member, moves);
+      CHECK(calls == 1);
+      if (what == "none") return tried;
+      CHECK(what == "a move");
+    }
+    return -1;
+  };
+  CHECK(run_to_the_end(&FragileClient::look, 1) >= 2);
+  CHECK(run_to_the_end(&FragileClient::make, 2) >= 2);
 }
 
 TEST_CASE("an awaitable that a member of the context refers to is awaited where it is", "[coro]") {

@@ -210,7 +210,7 @@ struct World {
   [[nodiscard]] Options options() {
     Options options;
     options.on_event = [this](const planb::Event& event) { see(event); };
-    options.budget = what.budget;
+    options.budget = what.endless_budget ? (Duration::max)() : what.budget;
 #if PLANB_HAS_STOP_TOKEN
     options.stop = stop.get_token();
 #endif

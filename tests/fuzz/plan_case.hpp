@@ -108,6 +108,7 @@ struct Case {
   Duration oversleeps{};  // how much longer than asked for each wait takes
   planb::PartialStream partial = planb::PartialStream::allow;
   std::optional<Duration> budget;
+  bool endless_budget = false;  // the longest one, which is none
   StopAt stop = StopAt::never;
   int stop_number = 0;  // the event, attempt, rule or element, from 1
   Duration stop_time{};
@@ -199,6 +200,8 @@ inline Case make_case(Bytes in) {
   if ((flags & 48U) == 48U) c.oversleeps = std::chrono::milliseconds(15);
   c.partial = static_cast<planb::PartialStream>(in.upto(2));
   c.budget = maybe_time(in);
+  c.endless_budget = c.budget == (Duration::max)();
+  if (c.endless_budget) c.budget.reset();
   if (in.rarely(96)) {
     c.stop = static_cast<StopAt>(in.upto(7));
     c.stop_number = 1 + in.upto(7);

@@ -39,11 +39,18 @@ class LastCall {
     static std::suspend_always initial_suspend() noexcept { return {}; }
     static std::suspend_never final_suspend() noexcept { return {}; }
     static void return_void() noexcept {}
-    void unhandled_exception() {
+    [[noreturn]] void unhandled_exception() {
 #if PLANB_HAS_EXCEPTIONS
       if (std::current_exception() != nullptr) std::terminate();
       // The thread goes away, and nobody on its stack knows this frame.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wexit-time-destructors"  // it is for the thread's end
+#endif
       thread_local LeftFrames left;
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
       next = std::exchange(left.first, this);
       throw;
 #else

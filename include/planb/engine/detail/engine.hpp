@@ -248,16 +248,18 @@ class Engine : public Course {
     return false;
 #endif
   }
+#if PLANB_HAS_EXCEPTIONS
   void leave_if_clock_threw() {
     if (clock_threw()) [[unlikely]] leave_with_clock_error();
   }
-  PLANB_COLD void leave_with_clock_error() {
+  [[noreturn]] PLANB_COLD void leave_with_clock_error() {
     finish(RunEnd::interrupted);
     permit_.reset();
-#if PLANB_HAS_EXCEPTIONS
     std::rethrow_exception(std::exchange(clock_error_, nullptr));
-#endif
   }
+#else
+  static void leave_if_clock_threw() noexcept {}
+#endif
 
   [[noreturn]] static void misuse_from_within(const char* call);
 

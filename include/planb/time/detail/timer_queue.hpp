@@ -279,7 +279,16 @@ class PLANB_HIDDEN TimerQueue {
 
   static inline std::atomic<unsigned> process_ = 0;  // how many fork()s there were on the way to this process
 #if PLANB_HAS_POSIX_THREADS
+  // Its end is what it is for: it comes when the code is unloaded.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wexit-time-destructors"
+#pragma clang diagnostic ignored "-Wglobal-constructors"
+#endif
   static inline Guard guard_;
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 #endif
 };
 
