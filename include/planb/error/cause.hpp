@@ -376,7 +376,6 @@ struct CauseAccess {
     return cause.held_ != Cause::Held::nothing || cause.kind_ == CauseKind::timeout || cause.is_value_;
   }
   [[nodiscard]] static bool holds(const Cause& cause) noexcept { return cause.held_ != Cause::Held::nothing; }
-  [[nodiscard]] static bool is_thrown(const Cause& cause) noexcept { return cause.held_ == Cause::Held::thrown; }
 
   // Looks for the types that the plan names in a thrown error, so that it can be read through error_traits. Of several
   // that it is, the one that says most is read first.
