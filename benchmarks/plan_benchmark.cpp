@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
 
   // In these rows `hand` is the same run without a breaker. A handler has both read the clock.
   static Answering bare;
-  static Answering guarded(planb::circuit_breaker({.failures = 5}));
+  static Answering guarded(planb::circuit_breaker({.failure_threshold = 5}));
   static Answering rated(planb::circuit_breaker({.failure_ratio = 0.5}));
   const auto plain = [call](Answering& p) {
     return [&p, call](int& prompt) { return planb::run_with_plan(p.plan, call(prompt)); };

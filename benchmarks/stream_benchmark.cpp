@@ -54,7 +54,7 @@ void add_stream_rows() {
   });
   add("1000 elements pushed", "planb", [push](int& from) {
     Sum sum;
-    planb::stream_with_plan(
+    planb::push_with_plan(
         plan(), [&](Source&, auto& emit) { push(from, emit); }, sum);
     return sum.total;
   });

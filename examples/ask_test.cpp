@@ -47,7 +47,7 @@ std::string complaint(const std::vector<std::string>& arguments) {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-constexpr planb::Refusal next_step = planb::Refusal::next_step;
+constexpr planb::ContentRefusal next_step = planb::ContentRefusal::next_step;
 
 bool is_one_line(const std::string& text) { return !text.empty() && text.find_first_of("\r\n") == std::string::npos; }
 
@@ -105,7 +105,7 @@ TEST_CASE("every option is read, with its value after a space or an equals sign"
   CHECK(options.prompts == Lines{"--help", "and then?"});
   CHECK(options.timeout == 250ms);
   CHECK(options.budget == 2min);
-  CHECK(options.refusal == planb::Refusal::abort);
+  CHECK(options.refusal == planb::ContentRefusal::abort);
   CHECK(options.stream);
   CHECK(options.partial == planb::PartialStream::prevent_fallback);
   CHECK(options.quiet);
@@ -392,7 +392,7 @@ struct FakeRoute {
   std::vector<ask::Provider> providers = {};
   std::vector<FakeProvider> fakes = {};
   std::optional<planb::Duration> budget = std::nullopt;
-  planb::Refusal refusal = next_step;
+  planb::ContentRefusal refusal = next_step;
   std::optional<planb::ExecutionPlan<FakeClient>> plan = std::nullopt;
 
   void add(const std::string& name, std::vector<Behaviour> behaviours, int attempts = 1, planb::Schedule pause = {}) {
@@ -519,7 +519,7 @@ TEST_CASE("an empty account is left at once, with an alert, whatever its status"
 TEST_CASE("a refused prompt goes on or not, as the caller decided", "[ask]") {
   const bool goes_on = GENERATE(true, false);
   FakeRoute route;
-  route.refusal = goes_on ? next_step : planb::Refusal::abort;
+  route.refusal = goes_on ? next_step : planb::ContentRefusal::abort;
   route.add("first", {Behaviour::status(400).code("content_filter")}, 2);
   route.add("second", {});
   CHECK(route.run().has_value() == goes_on);
@@ -840,7 +840,7 @@ TEST_CASE("a refusal among the answers is told by its code", "[ask][loopback]") 
   CHECK(cause.code() == c.code);
   CHECK(cause.message() == c.message);
   CHECK(cause.status() == 200);
-  for (const planb::Refusal refusal : {next_step, planb::Refusal::abort}) {
+  for (const planb::ContentRefusal refusal : {next_step, planb::ContentRefusal::abort}) {
     const auto plan = ask::make_plan({at(server.url()), at(other.url())}, 30s, refusal,
                                      [](const ask::Provider& p) { return ask::ChatClient(p); });
     CHECK(ask::ask_providers(plan, "hello", {}).has_value() == (refusal == next_step));

@@ -26,7 +26,7 @@ int main() {
                                         {"/silent", {{.status = 500}, {.body = "silent, from the origin"}}}});
 
   // Shared by all runs of the plan.
-  const auto breaker = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failures = 5});
+  const auto breaker = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 5});
   const auto plan =
       planb::ExecutionPlan<fetch::Endpoint>{
           {.name = "mirror",
@@ -37,7 +37,7 @@ int main() {
            .gate = breaker},
           {.name = "origin", .provide = fetch::Endpoint{origin.url()}, .attempts = 2, .schedule = planb::spaced(10ms)},
       }
-          .with_classifier(planb::http_classifier<fetch::HttpError>(planb::Refusal::next_step)
+          .with_classifier(planb::http_classifier<fetch::HttpError>(planb::ContentRefusal::next_step)
                                .on_timeout({planb::Action::next_step}));
 
   fetch::Fetcher fetcher;

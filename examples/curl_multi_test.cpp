@@ -32,7 +32,7 @@ namespace {
 
 const fetch::Library library;
 
-const auto classifier = planb::http_classifier<HttpError>(planb::Refusal::next_step);
+const auto classifier = planb::http_classifier<HttpError>(planb::ContentRefusal::next_step);
 
 // What became of a run.
 struct Result {
@@ -224,7 +224,7 @@ TEST_CASE("a breaker is shared by the runs, and lets them through again", "[curl
   const LoopbackProvider first({{"/", {{.status = 503}, {.status = 503}, {.body = "recovered"}}}});
   const LoopbackProvider second({{"/", {{.body = "second"}}}});
   const auto breaker =
-      std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failures = 2, .open_for = 20ms});
+      std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 2, .open_for = 20ms});
   const auto plan = ExecutionPlan<Endpoint>{{.name = "first", .provide = Endpoint{first.url()}, .gate = breaker},
                                             {.name = "second", .provide = Endpoint{second.url()}}}
                         .with_classifier(classifier);
@@ -250,12 +250,13 @@ TEST_CASE("a breaker is shared by the runs, and lets them through again", "[curl
   SECTION("a wait that outlasts the open period ends in a probe") {
     const LoopbackProvider flaky({{"/", {{.status = 503}, {.body = "recovered"}}}});
     breaker->reset();
-    const auto patient = ExecutionPlan<Endpoint>{{.name = "flaky",
-                                                  .provide = Endpoint{flaky.url()},
-                                                  .attempts = 2,
-                                                  .schedule = planb::spaced(40ms),
-                                                  .gate = std::make_shared<planb::CircuitBreaker>(
-                                                      planb::CircuitBreakerOptions{.failures = 1, .open_for = 20ms})}};
+    const auto patient =
+        ExecutionPlan<Endpoint>{{.name = "flaky",
+                                 .provide = Endpoint{flaky.url()},
+                                 .attempts = 2,
+                                 .schedule = planb::spaced(40ms),
+                                 .gate = std::make_shared<planb::CircuitBreaker>(
+                                     planb::CircuitBreakerOptions{.failure_threshold = 1, .open_for = 20ms})}};
     Result result;
     fetcher.start(patient, "/", result.receiver(), {.on_event = result.log});
     fetcher.run();
@@ -266,7 +267,7 @@ TEST_CASE("a breaker is shared by the runs, and lets them through again", "[curl
 
 TEST_CASE("a run that is dropped in mid-flight ends its attempt as interrupted, and its transfer", "[curl]") {
   const LoopbackProvider provider({{"/stall", {{.kind = Reply::stall}}}, {"/", {{.body = "an answer"}}}});
-  const auto breaker = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failures = 1});
+  const auto breaker = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 1});
   const ExecutionPlan<Endpoint> plan{
       {.name = "one", .provide = Endpoint{provider.url()}, .attempts = 2, .gate = breaker}};
   Result dropped;

@@ -54,7 +54,7 @@ std::string pushed(const Plan& plan, planb::StreamOptions options, bool told) {
   Chat chat;
   if (told) options.on_event = [&](const planb::AttemptStart& start) { chat.begin_again(start.step_name); };
   try {
-    planb::stream_with_plan(
+    planb::push_with_plan(
         plan, [](const Model& model, const auto& emit) { model.answer(emit); },
         [&](const std::string& word) { chat.add(word); }, options);
   } catch (const planb::PlanError& e) {

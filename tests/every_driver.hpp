@@ -61,7 +61,7 @@ std::vector<Made> every(const planb::ExecutionPlan<int>& plan, Fn fn, OnResult o
       static_cast<void>(emit(ctx));
       return fn(ctx);
     };
-    on_result(planb::stream_with_plan(plan, producer, [](int) {}, {.on_event = options.on_event}));
+    on_result(planb::push_with_plan(plan, producer, [](int) {}, {.on_event = options.on_event}));
   }));
   all.push_back(observed("coroutine", [&](const planb::RunOptions& options) {
     const auto sleep = [](planb::Duration) -> planb::Task<> { co_return; };

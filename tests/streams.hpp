@@ -155,7 +155,7 @@ inline Seen run(Form form, const planb::ExecutionPlan<Client>& plan, Script& scr
                 const planb::StreamOptions& options = {}, Consumer consumer = {}) {
   try {
     if (form == Form::push) {
-      planb::stream_with_plan(plan, Producer{script}, consumer, options);
+      planb::push_with_plan(plan, Producer{script}, consumer, options);
     } else {
       auto stream = planb::stream_with_plan(plan, Source{script}, options);
       for (const int element : stream) {

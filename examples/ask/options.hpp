@@ -63,7 +63,7 @@ struct Options {
   std::optional<planb::Duration> timeout;  // of one attempt
   std::optional<int> attempts;
   std::optional<planb::Duration> budget;  // of one prompt
-  planb::Refusal refusal = planb::Refusal::next_step;
+  planb::ContentRefusal refusal = planb::ContentRefusal::next_step;
   bool stream = false;
   std::optional<planb::PartialStream> partial;
   bool quiet = false;
@@ -212,7 +212,7 @@ namespace detail {
       if (text != "next" && text != "abort") {
         throw UsageError("--refusal " + in_quotes(text) + ": expected next or abort");
       }
-      options.refusal = text == "next" ? planb::Refusal::next_step : planb::Refusal::abort;
+      options.refusal = text == "next" ? planb::ContentRefusal::next_step : planb::ContentRefusal::abort;
     } else if (name == "--attempts") {
       const std::string text = value("2");
       options.attempts = detail::read_number(text, 1000);

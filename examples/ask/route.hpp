@@ -32,7 +32,7 @@ inline constexpr std::chrono::seconds time_off(30);
     return verdict.action == planb::Action::retry || verdict.alert;
   };
   return std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{
-      .failures = (std::max)(provider.attempts, 2), .open_for = time_off, .counts = counts});
+      .failure_threshold = (std::max)(provider.attempts, 2), .open_for = time_off, .counts_as_failure = counts});
 }
 
 // One step for each provider, in order, with a breaker of its own, which all runs of the plan share.
@@ -41,8 +41,8 @@ inline constexpr std::chrono::seconds time_off(30);
 //   void stream(const std::string& prompt, const planb::Attempt&, const Emit& emit)
 // and throws planb::ProviderError.
 template <class MakeClient>
-[[nodiscard]] auto make_plan(const std::vector<Provider>& providers, planb::Duration timeout, planb::Refusal refusal,
-                             MakeClient make_client) {
+[[nodiscard]] auto make_plan(const std::vector<Provider>& providers, planb::Duration timeout,
+                             planb::ContentRefusal refusal, MakeClient make_client) {
   using Client = std::invoke_result_t<const MakeClient&, const Provider&>;
   const planb::HttpClassifier<> classifier = planb::http_classifier(refusal);
   std::vector<planb::Step<Client>> steps;
@@ -72,7 +72,7 @@ template <class Client>
 template <class Client, class Sink>
 std::pair<std::string, int> stream_from_providers(const planb::ExecutionPlan<Client>& plan, const std::string& prompt,
                                                   Sink&& sink, const planb::StreamOptions& options) {
-  return planb::stream_with_plan(
+  return planb::push_with_plan(
       plan,
       [&](Client& client, const auto& emit, const planb::Attempt& attempt) {
         client.stream(prompt, attempt, emit);

@@ -18,5 +18,5 @@ planb::ExecutionPlan<Client> make_chain(Client alpha, Client beta, std::shared_p
        .gate = std::move(breaker)},
       {.name = "beta", .provide = std::move(beta)},
   }
-      .with_classifier(planb::http_classifier(planb::Refusal::next_step));
+      .with_classifier(planb::http_classifier(planb::ContentRefusal::next_step));
 }

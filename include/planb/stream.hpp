@@ -1,4 +1,4 @@
-// The door to streams: stream_with_plan, pushed into a sink and pulled as a range.
+// The door to streams: stream_with_plan, which gives a range, and push_with_plan, which fills a sink.
 #pragma once
 
 #include <planb/drive/committing.hpp>  // IWYU pragma: export

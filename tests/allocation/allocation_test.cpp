@@ -282,7 +282,7 @@ TEST_CASE("a pushed stream allocates nothing, whatever it carries", "[allocation
   const auto run = [&plan](int elements, const planb::StreamOptions& options) {
     return allocations_of([&] {
       int sum = 0;
-      planb::stream_with_plan(
+      planb::push_with_plan(
           plan,
           [&](Client&, auto& emit) {
             for (int i = 0; i != elements; ++i) emit(i);
@@ -315,7 +315,7 @@ TEST_CASE("a stream whose stop token is watched allocates nothing for an element
   const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}, .timeout = 1h}};
   const auto run = [&plan](int elements) {
     return allocations_of([&] {
-      planb::stream_with_plan(
+      planb::push_with_plan(
           plan,
           [&](Client&, auto& emit, const planb::Attempt& attempt) {
             const planb::StopToken token = attempt.stop_token();

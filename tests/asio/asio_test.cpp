@@ -165,7 +165,7 @@ TEST_CASE("two hundred runs of one plan on a pool of two threads", "[asio][threa
        .provide = Client{1},
        .attempts = 3,
        .schedule = planb::spaced(200us),
-       .gate = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failures = 1'000'000})},
+       .gate = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 1'000'000})},
       {.name = "two", .provide = Client{2}}};
   const auto fn = [&wrong](Client& client, const Attempt& attempt) -> asio::awaitable<int> {
     if (CurrentMetadata::get() != Metadata{}) ++wrong;  // started lazily: this is not the call itself any more
@@ -219,7 +219,7 @@ TEST_CASE("cancelled inside an attempt: it ends as interrupted, nothing is tried
   asio::cancellation_signal signal;
   const AttemptLog log;
   Outcome<int> outcome;
-  const auto gate = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failures = 1});
+  const auto gate = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 1});
   const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}, .attempts = 2, .gate = gate},
                                    {.name = "two", .provide = Client{2}}};
   const bool translates = GENERATE(false, true);  // a client that makes an error of its own of every failure

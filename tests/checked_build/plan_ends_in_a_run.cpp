@@ -64,7 +64,7 @@ int main() {
          }) == complaint);
   EXPECT(said_by([] {
            Plan plan = make();
-           planb::stream_with_plan(
+           planb::push_with_plan(
                plan, [&](int&, auto& emit) { emit(1); }, [&](int) { plan = make(); });
          }) == complaint);
 
@@ -114,7 +114,7 @@ int main() {
          }) == "ended: ");
   EXPECT(said_by([] {
            static const Plan plan = make();
-           planb::stream_with_plan(
+           planb::push_with_plan(
                plan, [](int&, auto& emit) { emit(1); }, [](int) { std::exit(0); });
          }) == "ended: ");
   EXPECT(said_by([] {

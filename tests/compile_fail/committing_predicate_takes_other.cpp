@@ -5,8 +5,14 @@ int main() {
   const planb::ExecutionPlan<int> plan{{.provide = 1}};
   const auto producer = [](int& n, auto& emit) { emit(n); };
 #ifdef TWIN
-  planb::stream_with_plan(plan, planb::committing(producer, [](int n) { return n > 0; }, 1), [](int) {});
+  planb::push_with_plan(plan,
+                        planb::committing(
+                            producer, [](int n) { return n > 0; }, 1),
+                        [](int) {});
 #else
-  planb::stream_with_plan(plan, planb::committing(producer, [](const char*) { return true; }, 1), [](int) {});
+  planb::push_with_plan(plan,
+                        planb::committing(
+                            producer, [](const char*) { return true; }, 1),
+                        [](int) {});
 #endif
 }

@@ -8,4 +8,4 @@ struct CurlError {
 #endif
 };
 
-const auto classify = planb::http_classifier<CurlError>(planb::Refusal::abort);
+const auto classify = planb::http_classifier<CurlError>(planb::ContentRefusal::abort);

@@ -6,7 +6,7 @@ struct LlmError {
 };
 
 #ifdef TWIN
-const auto classify = planb::http_classifier<LlmError>(planb::Refusal::abort);
+const auto classify = planb::http_classifier<LlmError>(planb::ContentRefusal::abort);
 #else
-const auto classify = planb::http_classifier<const LlmError&>(planb::Refusal::abort);
+const auto classify = planb::http_classifier<const LlmError&>(planb::ContentRefusal::abort);
 #endif

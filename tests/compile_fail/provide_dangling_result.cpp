@@ -5,7 +5,7 @@
 #include <string>
 
 template <class T>
-using Result = planb::Checked<T, planb::PlanRefusal>;
+using Result = planb::Checked<T, planb::InvalidPlan>;
 const std::string prompt = "prompt";
 
 #ifdef TWIN

@@ -4,11 +4,12 @@
 
 #ifdef TWIN
 inline void use(const planb::ExecutionPlan<int>& plan) {
-  planb::stream_with_plan(plan, [](int& model, auto& emit) { emit(model); }, [](int) {});
+  planb::push_with_plan(
+      plan, [](int& model, auto& emit) { emit(model); }, [](int) {});
 }
 #else
 inline void use(const planb::ExecutionPlan<int>& plan) {
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan,
       [](int& model, auto& emit) -> planb::Task<> {
         emit(model);

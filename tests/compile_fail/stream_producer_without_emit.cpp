@@ -4,8 +4,10 @@
 int main() {
   const planb::ExecutionPlan<int> plan{{.provide = 1}};
 #ifdef TWIN
-  planb::stream_with_plan(plan, [](int& n, auto& emit) { emit(n); }, [](int) {});
+  planb::push_with_plan(
+      plan, [](int& n, auto& emit) { emit(n); }, [](int) {});
 #else
-  planb::stream_with_plan(plan, [](int& n) { return n; }, [](int) {});
+  planb::push_with_plan(
+      plan, [](int& n) { return n; }, [](int) {});
 #endif
 }

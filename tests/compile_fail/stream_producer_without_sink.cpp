@@ -5,7 +5,7 @@ int main() {
   const planb::ExecutionPlan<int> plan{{.provide = 1}};
   const auto producer = [](int& n, auto& emit) { emit(n); };
 #ifdef TWIN
-  planb::stream_with_plan(plan, producer, [](int) {});
+  planb::push_with_plan(plan, producer, [](int) {});
 #else
   static_cast<void>(planb::stream_with_plan(plan, producer));
 #endif

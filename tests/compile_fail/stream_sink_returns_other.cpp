@@ -5,8 +5,8 @@ int main() {
   const planb::ExecutionPlan<int> plan{{.provide = 1}};
   const auto producer = [](int& n, auto& emit) { emit(n); };
 #ifdef TWIN
-  planb::stream_with_plan(plan, producer, [](int) { return true; });
+  planb::push_with_plan(plan, producer, [](int) { return true; });
 #else
-  planb::stream_with_plan(plan, producer, [](int n) { return n; });
+  planb::push_with_plan(plan, producer, [](int n) { return n; });
 #endif
 }

@@ -5,8 +5,8 @@ int main() {
   const planb::ExecutionPlan<int> plan{{.provide = 1}};
   const auto producer = [](int& n, auto& emit) { emit(n); };
 #ifdef TWIN
-  planb::stream_with_plan(plan, producer, [](int) {});
+  planb::push_with_plan(plan, producer, [](int) {});
 #else
-  planb::stream_with_plan(plan, producer, [](const char*) {});
+  planb::push_with_plan(plan, producer, [](const char*) {});
 #endif
 }

@@ -399,7 +399,7 @@ class CaseRun {
       const planb::ExecutionPlan<Provider> plan = make_plan();
       const auto sink = [this](int item) { return receive(item); };
       if (thrown) {
-        planb::stream_with_plan(
+        planb::push_with_plan(
             plan,
             [this](const Provider& provider, auto& emit) {
               if (const Reply<std::string> reply = push(provider, emit); !reply.has_value()) throw reply.error();
@@ -407,7 +407,7 @@ class CaseRun {
             sink, stream_options());
         outcome_.end = "ok";
       } else {
-        const Reply<std::string> reply = planb::stream_with_plan(
+        const Reply<std::string> reply = planb::push_with_plan(
             plan, [this](const Provider& provider, auto& emit) { return push(provider, emit); }, sink,
             stream_options());
         outcome_.end = reply.has_value() ? "ok" : fail_text(reply.error());

@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 using planb::committing;
 using planb::ExecutionPlan;
 using planb::PartialStream;
+using planb::push_with_plan;
 using planb::stream_with_plan;
 using streams::Client;
 using streams::Form;
@@ -50,7 +51,7 @@ Seen run(Form form, Script& script, std::size_t limit, const planb::StreamOption
   };
   try {
     if (form == Form::push) {
-      stream_with_plan(plan, committing(streams::Producer{script}, is_output, limit), consume, options);
+      push_with_plan(plan, committing(streams::Producer{script}, is_output, limit), consume, options);
     } else {
       for (const int item : stream_with_plan(plan, committing(streams::Source{script}, is_output, limit), options)) {
         if (!consume(item)) break;
@@ -146,16 +147,16 @@ TEST_CASE("elements that are held back end a silence too", "[committing]") {
 
 TEST_CASE("an attempt does not count what is held back as delivered", "[committing]") {
   std::vector<std::size_t> delivered;
-  stream_with_plan(two_steps(),
-                   committing(
-                       [&](const Client&, auto& emit, const planb::Attempt& attempt) {
-                         for (const int element : {0, -1, 5, 6}) {
-                           emit(element);
-                           delivered.push_back(attempt.delivered());
-                         }
-                       },
-                       is_output, 10),
-                   [](int) {});
+  push_with_plan(two_steps(),
+                 committing(
+                     [&](const Client&, auto& emit, const planb::Attempt& attempt) {
+                       for (const int element : {0, -1, 5, 6}) {
+                         emit(element);
+                         delivered.push_back(attempt.delivered());
+                       }
+                     },
+                     is_output, 10),
+                 [](int) {});
   CHECK(delivered == std::vector<std::size_t>{0, 0, 3, 4});
 }
 
@@ -169,8 +170,8 @@ TEST_CASE("the predicate is not asked again once the output has begun", "[commit
   Script script({{.elements = {0, 1, -1, 2}}});
   Items items;
   if (form == Form::push) {
-    stream_with_plan(two_steps(), committing(streams::Producer{script}, predicate, 10),
-                     [&](int item) { items.push_back(item); });
+    push_with_plan(two_steps(), committing(streams::Producer{script}, predicate, 10),
+                   [&](int item) { items.push_back(item); });
   } else {
     for (const int item : stream_with_plan(two_steps(), committing(streams::Source{script}, predicate, 10))) {
       items.push_back(item);
@@ -188,8 +189,8 @@ TEST_CASE("a predicate that throws ends the run as a rule of the plan, with no o
   std::string end;
   try {
     if (form == Form::push) {
-      stream_with_plan(two_steps(3), committing(streams::Producer{script}, predicate, 10),
-                       [&](int item) { items.push_back(item); });
+      push_with_plan(two_steps(3), committing(streams::Producer{script}, predicate, 10),
+                     [&](int item) { items.push_back(item); });
     } else {
       for (const int item : stream_with_plan(two_steps(3), committing(streams::Source{script}, predicate, 10))) {
         items.push_back(item);
@@ -206,15 +207,15 @@ TEST_CASE("a predicate that throws ends the run as a rule of the plan, with no o
 TEST_CASE("a prelude of a producer that returns an error is dropped", "[committing]") {
   using Result = results::Outcome<int, planb::ProviderError>;
   Items items;
-  const Result result = stream_with_plan(two_steps(),
-                                         committing(
-                                             [](const Client& client, auto& emit) -> Result {
-                                               emit(-client.id);
-                                               if (client.id == 1) return planb::ProviderError(503);
-                                               return client.id;
-                                             },
-                                             is_output, 10),
-                                         [&](int item) { items.push_back(item); });
+  const Result result = push_with_plan(two_steps(),
+                                       committing(
+                                           [](const Client& client, auto& emit) -> Result {
+                                             emit(-client.id);
+                                             if (client.id == 1) return planb::ProviderError(503);
+                                             return client.id;
+                                           },
+                                           is_output, 10),
+                                       [&](int item) { items.push_back(item); });
   CHECK(result.has_value());
   CHECK(items == Items{-2});
 }
@@ -227,16 +228,16 @@ TEST_CASE("accepting and committing go together, in either order", "[committing]
   const auto wants_two = [](int answer) { return answer == 2; };
   Items items;
   const auto sink = [&](int item) { items.push_back(item); };
-  CHECK(stream_with_plan(two_steps(), planb::accepting(committing(producer, is_output, 10), wants_two), sink) == 2);
+  CHECK(push_with_plan(two_steps(), planb::accepting(committing(producer, is_output, 10), wants_two), sink) == 2);
   CHECK(items == Items{-2});  // the prelude of the refused one is dropped
   items.clear();
-  CHECK(stream_with_plan(two_steps(), committing(planb::accepting(producer, wants_two), is_output, 10), sink) == 2);
+  CHECK(push_with_plan(two_steps(), committing(planb::accepting(producer, wants_two), is_output, 10), sink) == 2);
   CHECK(items == Items{-2});
 }
 
 TEST_CASE("elements of several types, and such as can only be moved, are held back", "[committing]") {
   std::vector<std::string> seen;
-  stream_with_plan(
+  push_with_plan(
       two_steps(),
       committing(
           [](const Client&, auto& emit) {
@@ -299,8 +300,8 @@ TEST_CASE("a stop ends a prelude", "[committing]") {
   Script script({{.elements = {0, -1, -2, 1}}});
   Items items;
   if (form == Form::push) {
-    CHECK_THROWS_AS(stream_with_plan(two_steps(), committing(streams::Producer{script}, predicate, 10),
-                                     [&](int item) { items.push_back(item); }, {.stop = stop.get_token()}),
+    CHECK_THROWS_AS(push_with_plan(two_steps(), committing(streams::Producer{script}, predicate, 10),
+                                   [&](int item) { items.push_back(item); }, {.stop = stop.get_token()}),
                     planb::PlanInterrupted);
   } else {
     auto stream =
@@ -331,43 +332,43 @@ TEST_CASE("what is held back does not outlive the context that it came from", "[
     ends.push_back("held");
     throw planb::ProviderError(503);
   };
-  CHECK_THROWS(stream_with_plan(plan,
-                                committing(
-                                    producer, [](const Trace&) { return false; }, 5),
-                                [](const Trace&) {}, {.on_event = record}));
+  CHECK_THROWS(push_with_plan(plan,
+                              committing(
+                                  producer, [](const Trace&) { return false; }, 5),
+                              [](const Trace&) {}, {.on_event = record}));
   CHECK(ends == std::vector<std::string>{"AttemptStart #", "held", "element", "element", "context", "AttemptFailure"});
 }
 
 TEST_CASE("a sink may come back to emit while a prelude is given", "[committing]") {
   Items items;
   std::function<bool(int)> again;
-  stream_with_plan(two_steps(),
-                   committing(
-                       [&](Client&, auto& emit) {
-                         again = emit;
-                         emit(-1);
-                         emit(-2);
-                         emit(1);
-                       },
-                       is_output, 5),
-                   [&](int item) {
-                     items.push_back(item);
-                     if (item == -1) again(7);
-                   });
+  push_with_plan(two_steps(),
+                 committing(
+                     [&](Client&, auto& emit) {
+                       again = emit;
+                       emit(-1);
+                       emit(-2);
+                       emit(1);
+                     },
+                     is_output, 5),
+                 [&](int item) {
+                   items.push_back(item);
+                   if (item == -1) again(7);
+                 });
   CHECK(items == Items{-1, 7, -2, 1});
   CHECK_FALSE(items.empty());
 }
 
 TEST_CASE("string literals are held back", "[committing]") {
   std::vector<std::string> seen;
-  stream_with_plan(two_steps(),
-                   committing(
-                       [](Client&, auto& emit) {
-                         emit("role");
-                         emit("hello");
-                       },
-                       [](std::string_view text) { return text != "role"; }, 2),
-                   [&](const std::string& text) { seen.push_back(text); });
+  push_with_plan(two_steps(),
+                 committing(
+                     [](Client&, auto& emit) {
+                       emit("role");
+                       emit("hello");
+                     },
+                     [](std::string_view text) { return text != "role"; }, 2),
+                 [&](const std::string& text) { seen.push_back(text); });
   CHECK(seen == std::vector<std::string>{"role", "hello"});
 }
 

@@ -250,11 +250,12 @@ std::vector<Scene> scenes() {
        {}},
       {"a gate closes",
        [last] {
-         return Steps{{.name = "gated",
-                       .provide = Client{1},
-                       .attempts = 4,
-                       .gate = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failures = 2})},
-                      last};
+         return Steps{
+             {.name = "gated",
+              .provide = Client{1},
+              .attempts = 4,
+              .gate = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 2})},
+             last};
        },
        [](Client& client, const Attempt&, VirtualClock&) { return client.id == 1 ? always(503) : client.id; },
        {}},
@@ -512,7 +513,7 @@ TEST_CASE("destroyed inside an attempt: it ends as interrupted, and its gate is 
   const AttemptLog log;
   int alive = 0;
   int alive_when_told = -1;
-  const auto gate = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failures = 1});
+  const auto gate = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 1});
   const ExecutionPlan<Counted> plan{{.name = "one", .provide = [&] { return Counted(alive); }, .gate = gate},
                                     {.name = "two", .provide = [&] { return Counted(alive); }}};
   const auto fn = [&](Counted&) -> Task<int> {

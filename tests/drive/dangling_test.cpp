@@ -227,7 +227,7 @@ TEST_CASE("an over-aligned context is aligned in every driver") {
   const auto look = [&](Lanes& lanes) { seen.push_back(beyond(&lanes)); };
   run_with_plan(plan, look);
   static_cast<void>(try_run_with_plan(plan, look));
-  stream_with_plan(
+  push_with_plan(
       plan, [&](Lanes& lanes, auto&) { look(lanes); }, [](int) {});
   for (const int element : stream_with_plan(plan, [&](Lanes& lanes) { return look(lanes), std::vector<int>{1}; })) {
     CHECK(element == 1);

@@ -332,7 +332,7 @@ TEST_CASE("an element that comes when the budget is gone does not reach the cons
     std::vector<int> items;
     const auto clock = &f.clock;
     planb::StreamOptions quiet{.budget = 25s, .clock = clock};
-    CHECK_THROWS_AS(planb::stream_with_plan(
+    CHECK_THROWS_AS(planb::push_with_plan(
                         plan,
                         [clock](const Client&, auto& emit) {
                           for (int i = 1; i != 10; ++i) {
@@ -362,7 +362,7 @@ TEST_CASE("an element later than the timeout is an element all the same", "[stre
   planb::testing::VirtualClock clock;
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .timeout = 30s}};
   std::vector<int> items;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan,
       [&](const Client&, auto& emit, const planb::Attempt& attempt) {
         clock.advance(45s);
@@ -380,7 +380,7 @@ TEST_CASE("a source that heeds its token after a late element has run out of tim
   planb::testing::VirtualClock clock;
   planb::testing::AttemptLog log;
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .timeout = 30s}};
-  CHECK_THROWS_AS(planb::stream_with_plan(
+  CHECK_THROWS_AS(planb::push_with_plan(
                       plan,
                       [&](const Client&, auto& emit, const planb::Attempt& attempt) {
                         const planb::StopToken token = attempt.stop_token();
@@ -410,7 +410,7 @@ TEST_CASE("a stop between two elements ends the stream: no further element, no f
   };
   try {
     if (f.form == Form::push) {
-      planb::stream_with_plan(plan, streams::Producer{script}, consume, options);
+      planb::push_with_plan(plan, streams::Producer{script}, consume, options);
     } else {
       for (const int item : planb::stream_with_plan(plan, streams::Source{script}, options)) consume(item);
     }
@@ -434,16 +434,16 @@ TEST_CASE("a stream's stop token fires at the end of a silence, and not while th
   };
   const auto consume = [&](int) { f.clock.advance(1h); };
   if (f.form == Form::push) {
-    planb::stream_with_plan(plan,
-                            [&](const Client&, auto& emit, const planb::Attempt& attempt) {
-                              const planb::StopToken token = attempt.stop_token();
-                              for (int i = 0; i != 3; ++i) {
-                                wait(29s, token);
-                                emit(i);
-                              }
-                              wait(31s, token);
-                            },
-                            consume, {.clock = &f.clock});
+    planb::push_with_plan(plan,
+                          [&](const Client&, auto& emit, const planb::Attempt& attempt) {
+                            const planb::StopToken token = attempt.stop_token();
+                            for (int i = 0; i != 3; ++i) {
+                              wait(29s, token);
+                              emit(i);
+                            }
+                            wait(31s, token);
+                          },
+                          consume, {.clock = &f.clock});
   } else {
     auto stream = planb::stream_with_plan(plan,
                                           [&](const Client&, const planb::Attempt& attempt) {
@@ -487,7 +487,7 @@ TEST_CASE("an attempt knows how many elements the consumer has", "[stream]") {
   const ExecutionPlan<Client> plan = two_steps();
   // Resumes where the one before it broke off.
   if (f.form == Form::push) {
-    planb::stream_with_plan(
+    planb::push_with_plan(
         plan,
         [&](const Client& client, auto& emit, const planb::Attempt& attempt) {
           known.push_back(attempt.delivered());
@@ -544,7 +544,7 @@ TEST_CASE("a million elements", "[stream]") {
   const ExecutionPlan<Client> plan = two_steps();
   long long sum = 0;
   if (f.form == Form::push) {
-    planb::stream_with_plan(
+    planb::push_with_plan(
         plan,
         [](const Client&, auto& emit) {
           for (int i = 0; i != count; ++i) emit(i);

@@ -1,4 +1,4 @@
-// stream_with_plan(plan, producer, sink, options): the push form.
+// push_with_plan(plan, producer, sink, options): the push form.
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
@@ -60,9 +60,9 @@ TEST_CASE("a producer is called with the context and emit, or with the attempt a
   Items items;
   const auto sink = [&](int item) { items.push_back(item); };
   const auto plan = two_steps();
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan, [](Client& client, auto& emit) { client.count(emit); }, sink);
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan, [](Client& client, auto& emit, const planb::Attempt& attempt) { emit(attempt.attempt + client.id); }, sink);
   CHECK(items == Items{11, 12, 13, 2});
 }
@@ -71,15 +71,15 @@ TEST_CASE("emit may be taken in any way, and be named by a std::function", "[pus
   Items items;
   const auto sink = [&](int item) { items.push_back(item); };
   const auto plan = two_steps();
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan, [](Client&, auto emit) { emit(1); }, sink);
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan, [](Client&, const auto& emit) { emit(2); }, sink);
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan, [](Client&, auto&& emit) { emit(3); }, sink);
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan, [](Client&, const std::function<bool(int)>& emit) { CHECK(emit(4)); }, sink);
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan, [](Client&, std::function<void(int)> emit) { emit(5); }, sink);
   CHECK(items == Items{1, 2, 3, 4, 5});
 }
@@ -87,19 +87,19 @@ TEST_CASE("emit may be taken in any way, and be named by a std::function", "[pus
 TEST_CASE("what the producer returns comes back", "[push]") {
   const auto ignore = [](int) {};
   const auto plan = two_steps();
-  CHECK(planb::stream_with_plan(
+  CHECK(planb::push_with_plan(
             plan, [](Client& client, auto& emit) { return client.count(emit); }, ignore) == 1);
 
-  const std::unique_ptr<int> owned = planb::stream_with_plan(
+  const std::unique_ptr<int> owned = planb::push_with_plan(
       plan, [](Client&, auto&) { return std::make_unique<int>(7); }, ignore);
   CHECK(*owned == 7);
 
   int global = 0;
-  int& reference = planb::stream_with_plan(
+  int& reference = planb::push_with_plan(
       plan, [&](Client&, auto&) -> int& { return global; }, ignore);
   CHECK(&reference == &global);
 
-  static_assert(std::is_void_v<decltype(planb::stream_with_plan(
+  static_assert(std::is_void_v<decltype(planb::push_with_plan(
                     plan, [](Client&, auto&) {}, ignore))>);
 }
 
@@ -115,17 +115,17 @@ TEST_CASE("a producer may be mutable, move-only, and is called as an lvalue", "[
     }
     int operator()(Client&, const std::function<bool(int)>&) && = delete;
   };
-  CHECK(planb::stream_with_plan(two_steps(), Counter{}, [](int) {}) == 2);
+  CHECK(planb::push_with_plan(two_steps(), Counter{}, [](int) {}) == 2);
 }
 
 TEST_CASE("a sink may return nothing, or a bool", "[push]") {
   const auto plan = two_steps();
   const auto count = [](Client& client, auto& emit) { return client.count(emit); };
   Items items;
-  planb::stream_with_plan(plan, count, [&](int item) { items.push_back(item); });
+  planb::push_with_plan(plan, count, [&](int item) { items.push_back(item); });
   CHECK(items.size() == 3);
   items.clear();
-  planb::stream_with_plan(plan, count, [&](int item) {
+  planb::push_with_plan(plan, count, [&](int item) {
     items.push_back(item);
     return false;
   });
@@ -140,10 +140,10 @@ TEST_CASE("a sink may be move-only, mutable, and is called as an lvalue", "[push
     void operator()(int) && = delete;
   };
   Sink sink;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       two_steps(), [](Client& client, auto& emit) { client.count(emit); }, sink);
   CHECK(*sink.sum == 36);
-  planb::stream_with_plan(
+  planb::push_with_plan(
       two_steps(), [](Client& client, auto& emit) { client.count(emit); }, Sink{});
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("elements reach the sink as they were emitted: by reference, moved, mo
   std::vector<std::string> seen;
   const std::string* address = nullptr;
   const std::string kept = "kept";
-  planb::stream_with_plan(
+  planb::push_with_plan(
       two_steps(),
       [&](Client&, auto& emit) {
         emit(kept);
@@ -173,7 +173,7 @@ TEST_CASE("elements reach the sink as they were emitted: by reference, moved, mo
 TEST_CASE("emit says whether the consumer wants more, and then no more reaches it", "[push][field-38]") {
   Items items;
   std::vector<bool> said;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       two_steps(),
       [&](Client&, auto& emit) {
         for (int i = 1; i <= 4; ++i) said.push_back(emit(i));
@@ -188,7 +188,7 @@ TEST_CASE("emit says whether the consumer wants more, and then no more reaches i
 
 TEST_CASE("when the consumer has stopped, a producer that throws changes nothing", "[push]") {
   Log f;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       two_steps(3),
       [](Client&, auto& emit) {
         if (!emit(1)) throw std::runtime_error("cancelled");
@@ -200,7 +200,7 @@ TEST_CASE("when the consumer has stopped, a producer that throws changes nothing
 TEST_CASE("when the consumer has stopped, an error that the producer gives in place of a value surfaces", "[push]") {
   Log f;
   SECTION("returned") {
-    const auto result = planb::stream_with_plan(
+    const auto result = planb::push_with_plan(
         two_steps(3),
         [](Client&, auto& emit) -> Outcome<int, Fault> {
           if (!emit(1)) return Fault{9};
@@ -211,7 +211,7 @@ TEST_CASE("when the consumer has stopped, an error that the producer gives in pl
     CHECK(result.error() == Fault{9});
   }
   SECTION("thrown") {
-    CHECK_THROWS_AS(planb::stream_with_plan(
+    CHECK_THROWS_AS(planb::push_with_plan(
                         two_steps(3),
                         [](Client&, auto& emit) -> int {
                           if (!emit(1)) throw Fault{9};
@@ -225,7 +225,7 @@ TEST_CASE("when the consumer has stopped, an error that the producer gives in pl
 
 TEST_CASE("when the consumer has stopped, a defect still leaves unchanged", "[push]") {
   Log f;
-  CHECK_THROWS_AS(planb::stream_with_plan(
+  CHECK_THROWS_AS(planb::push_with_plan(
                       two_steps(3),
                       [](Client&, auto& emit) {
                         if (!emit(1)) throw planb::Defect("bug");
@@ -236,20 +236,20 @@ TEST_CASE("when the consumer has stopped, a defect still leaves unchanged", "[pu
 }
 
 TEST_CASE("when the consumer has stopped, the acceptance check is not asked", "[push]") {
-  const int answer = planb::stream_with_plan(two_steps(),
-                                             planb::accepting(
-                                                 [](Client&, auto& emit) {
-                                                   emit(1);
-                                                   return 5;
-                                                 },
-                                                 [](int) { return false; }),
-                                             [](int) { return false; });
+  const int answer = planb::push_with_plan(two_steps(),
+                                           planb::accepting(
+                                               [](Client&, auto& emit) {
+                                                 emit(1);
+                                                 return 5;
+                                               },
+                                               [](int) { return false; }),
+                                           [](int) { return false; });
   CHECK(answer == 5);
 }
 
 TEST_CASE("a sink that throws ends the run: not retried, not charged to the provider", "[push]") {
   Log f;
-  auto breaker = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failures = 1});
+  auto breaker = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 1});
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .attempts = 3, .gate = breaker},
                                    {.name = "beta", .provide = Client{2}}};
   Items items;
@@ -260,14 +260,14 @@ TEST_CASE("a sink that throws ends the run: not retried, not charged to the prov
   std::string told;
   SECTION("the producer lets it through") {
     try {
-      planb::stream_with_plan(plan, fails_at_first, sink, f.options());
+      planb::push_with_plan(plan, fails_at_first, sink, f.options());
     } catch (const SinkBroke& error) {
       told = error.what();
     }
   }
   SECTION("the producer swallows it and ends well") {
     try {
-      planb::stream_with_plan(
+      planb::push_with_plan(
           plan,
           [](Client&, auto& emit) {
             for (int i = 1; i <= 3; ++i) {
@@ -284,7 +284,7 @@ TEST_CASE("a sink that throws ends the run: not retried, not charged to the prov
   }
   SECTION("the producer throws another in its place") {
     try {
-      planb::stream_with_plan(
+      planb::push_with_plan(
           plan,
           [](Client&, auto& emit) {
             try {
@@ -300,7 +300,7 @@ TEST_CASE("a sink that throws ends the run: not retried, not charged to the prov
   }
   SECTION("the producer returns an error in its place") {
     try {
-      static_cast<void>(planb::stream_with_plan(
+      static_cast<void>(planb::push_with_plan(
           plan,
           [](Client&, auto& emit) -> Outcome<int, Fault> {
             try {
@@ -323,11 +323,11 @@ TEST_CASE("a sink that throws ends the run: not retried, not charged to the prov
 }
 
 TEST_CASE("a sink may throw anything", "[push]") {
-  CHECK_THROWS_AS(planb::stream_with_plan(two_steps(), fails_at_first, [](int) { throw 42; }), int);
-  CHECK_THROWS_AS(planb::stream_with_plan(two_steps(), fails_at_first, [](int) { throw planb::Defect("bug"); }),
+  CHECK_THROWS_AS(planb::push_with_plan(two_steps(), fails_at_first, [](int) { throw 42; }), int);
+  CHECK_THROWS_AS(planb::push_with_plan(two_steps(), fails_at_first, [](int) { throw planb::Defect("bug"); }),
                   planb::Defect);
   CHECK_THROWS_AS(
-      planb::stream_with_plan(two_steps(), fails_at_first, [](int) { throw planb::ProviderError(503, "sink's own"); }),
+      planb::push_with_plan(two_steps(), fails_at_first, [](int) { throw planb::ProviderError(503, "sink's own"); }),
       planb::ProviderError);
 }
 
@@ -335,7 +335,7 @@ TEST_CASE("errors surface as those of run_with_plan", "[push]") {
   const auto ignore = [](int) {};
   SECTION("thrown") {
     try {
-      planb::stream_with_plan(
+      planb::push_with_plan(
           two_steps(), [](Client&, auto&) { throw Fault{3}; }, ignore);
       FAIL("it did not throw");
     } catch (const planb::PlanExhausted& error) {
@@ -346,18 +346,18 @@ TEST_CASE("errors surface as those of run_with_plan", "[push]") {
     }
   }
   SECTION("thrown, in the original style") {
-    CHECK_THROWS_AS(planb::stream_with_plan(two_steps(), [](Client&, auto&) { throw Fault{3}; }, ignore,
-                                            {.failure = planb::FailureStyle::original}),
+    CHECK_THROWS_AS(planb::push_with_plan(two_steps(), [](Client&, auto&) { throw Fault{3}; }, ignore,
+                                          {.failure = planb::FailureStyle::original}),
                     Fault);
   }
   SECTION("returned, in their own type") {
-    const auto result = planb::stream_with_plan(
+    const auto result = planb::push_with_plan(
         two_steps(), [](Client& client, auto&) -> Outcome<int, Fault> { return Fault{client.id}; }, ignore);
     REQUIRE_FALSE(result.has_value());
     CHECK(result.error() == Fault{2});
   }
   SECTION("returned at first, then a value") {
-    const auto result = planb::stream_with_plan(
+    const auto result = planb::push_with_plan(
         two_steps(),
         [](Client& client, auto&) -> Outcome<int, Fault> {
           if (client.id == 1) return Fault{1};
@@ -369,7 +369,7 @@ TEST_CASE("errors surface as those of run_with_plan", "[push]") {
   SECTION("by a factory") {
     const ExecutionPlan<Client> plan{{.provide = []() -> Client { throw planb::ProviderError(503); }},
                                      {.provide = Client{2}}};
-    CHECK(planb::stream_with_plan(
+    CHECK(planb::push_with_plan(
               plan, [](Client& client, auto&) { return client.id; }, ignore) == 2);
   }
 }
@@ -379,7 +379,7 @@ TEST_CASE("an emitted expected-like with an error is a failure of the attempt", 
   Items items;
   std::vector<bool> said;
   using Piece = Outcome<int, planb::ProviderError>;
-  const int answer = planb::stream_with_plan(
+  const int answer = planb::push_with_plan(
       two_steps(),
       [&](Client& client, auto& emit) {
         said.push_back(emit(Piece(1)));
@@ -399,7 +399,7 @@ TEST_CASE("an emitted expected-like with an error is a failure of the attempt", 
 TEST_CASE("a defect after an element that was an error leaves unchanged", "[push]") {
   using Piece = Outcome<int, planb::ProviderError>;
   Log f;
-  CHECK_THROWS_AS(planb::stream_with_plan(
+  CHECK_THROWS_AS(planb::push_with_plan(
                       two_steps(),
                       [](Client&, auto& emit) {
                         if (!emit(Piece(planb::ProviderError(529, "overloaded")))) throw planb::Defect("bug");
@@ -413,7 +413,7 @@ TEST_CASE("an emit that outlives its attempt does nothing", "[push]") {
   std::function<bool(int)> kept;
   Items items;
   std::vector<bool> said;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       two_steps(),
       [&](Client& client, const std::function<bool(int)>& emit) {
         if (client.id == 2) return;
@@ -432,7 +432,7 @@ TEST_CASE("a sink may be a member of what is emitted", "[push]") {
     void look() const { ++*seen; }
   };
   int seen = 0;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       two_steps(),
       [&](Client&, auto& emit) {
         Token token{&seen};
@@ -455,14 +455,14 @@ TEST_CASE("a handler in the options is the one that is called, run after run", "
   std::vector<int> counts;
   const StreamOptions options{.on_event = Counting{0, &counts}};
   for (int i = 0; i != 3; ++i)
-    planb::stream_with_plan(
+    planb::push_with_plan(
         two_steps(), [](Client&, auto&) {}, [](int) {}, options);
   CHECK(counts == std::vector<int>{1, 2, 3});
 }
 
 TEST_CASE("a refused answer of a producer is a failure of the attempt", "[push]") {
   Log f;
-  const int answer = planb::stream_with_plan(
+  const int answer = planb::push_with_plan(
       two_steps(),
       planb::accepting([](Client& client, auto& emit) { return client.count(emit); }, [](int id) { return id == 2; }),
       [](int) {}, f.options());
@@ -474,7 +474,7 @@ TEST_CASE("the context lives until the producer has returned, and ends before th
   std::vector<std::string> seen;
   const ExecutionPlan<Connection> plan{{.provide = [&] { return Connection(seen); }, .attempts = 2}};
   int calls = 0;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan,
       [&](Connection&, auto& emit) {
         emit(1);
@@ -489,7 +489,7 @@ TEST_CASE("the context lives until the producer has returned, and ends before th
 
 TEST_CASE("the sink runs within the attempt, and so with its metadata", "[push]") {
   std::vector<planb::Metadata> seen;
-  planb::stream_with_plan(two_steps(), fails_at_first, [&](int item) {
+  planb::push_with_plan(two_steps(), fails_at_first, [&](int item) {
     if (item == 1) seen.push_back(planb::CurrentMetadata::get());
   });
   CHECK(seen == std::vector<planb::Metadata>{{1, 0}, {2, 1}});
@@ -498,10 +498,10 @@ TEST_CASE("the sink runs within the attempt, and so with its metadata", "[push]"
 
 TEST_CASE("a stream within a sink of a stream", "[push]") {
   Items items;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       two_steps(), [](Client& client, auto& emit) { client.count(emit); },
       [&](int outer) {
-        planb::stream_with_plan(
+        planb::push_with_plan(
             two_steps(), [](Client& client, auto& emit) { client.count(emit); },
             [&](int inner) { items.push_back(outer * 100 + inner); });
         CHECK(planb::CurrentMetadata::get() == planb::Metadata{1, 0});
@@ -518,7 +518,7 @@ TEST_CASE("a fake provider streams", "[push][fake_provider]") {
   const FakeProvider beta("beta", {Behaviour::value("done").emits({"Hello", " you"})});
   const ExecutionPlan<FakeProvider> plan{{.name = "alpha", .provide = alpha}, {.name = "beta", .provide = beta}};
   std::vector<std::string> tokens;
-  const std::string end = planb::stream_with_plan(
+  const std::string end = planb::push_with_plan(
       plan, [](const FakeProvider& provider, auto& emit) { return provider.stream(emit, "hi"); },
       [&](const std::string& token) { tokens.push_back(token); }, {.clock = &clock});
   CHECK(tokens == std::vector<std::string>{"Hel", "lo", "Hello", " you"});

@@ -123,7 +123,7 @@ const std::vector<Way> ways{
      }},
     {"push",
      [](const ExecutionPlan<int>& plan, const RunOptions& options) {
-       stream_with_plan(
+       push_with_plan(
            plan,
            [](int& step, auto& emit) {
              for (int i = 0; i != 3; ++i) {
@@ -184,7 +184,7 @@ const std::vector<Way> ways{
      }},
     {"push, armed",
      [](const ExecutionPlan<int>& plan, const RunOptions& options) {
-       stream_with_plan(
+       push_with_plan(
            plan,
            [&](int& step, auto& emit, const Attempt& attempt) {
              arm(attempt, options.clock);
@@ -286,7 +286,7 @@ TEST_CASE("a timer that cannot be moved is the clock's failure, and not the prod
   for (const bool timers_can_move : {false, true}) {
     clock.timers_can_move = timers_can_move;
     int calls = 0;
-    CHECK_THROWS_WITH(stream_with_plan(
+    CHECK_THROWS_WITH(push_with_plan(
                           plan,
                           [&](int&, auto& emit, const Attempt& attempt) {
                             ++calls;

@@ -347,7 +347,7 @@ TEST_CASE("a timer that is destroyed while another one's call holds it up is nev
 TEST_CASE("a source may look at its time and at what was delivered from a thread of its own", "[concurrency]") {
   const planb::ExecutionPlan<int> plan{{.provide = 1, .timeout = std::chrono::hours(1)}};
   std::size_t last = 0;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan,
       [&](int&, auto& emit, const planb::Attempt& attempt) {
         std::atomic<bool> done = false;

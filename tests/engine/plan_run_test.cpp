@@ -833,7 +833,7 @@ TEST_CASE("misuse changes nothing, wherever it comes", "[plan_run]") {
 
 TEST_CASE("misuse costs a gate nothing", "[plan_run][field-44]") {
   Fixture f;
-  const auto breaker = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failures = 2});
+  const auto breaker = std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 2});
   const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}, .attempts = 2, .gate = breaker}};
   PlanRun<Client> run(plan, f.options());
   REQUIRE(run.next() == RunPhase::attempt);

@@ -192,7 +192,7 @@ TEST_CASE("an error whose copy throws is told in the report as its text, and cha
   }
   SECTION("of a failure that is thrown") {
     HardToCopy::copies_left = 0;
-    CHECK_THROWS_AS(stream_with_plan(
+    CHECK_THROWS_AS(push_with_plan(
                         two_steps, [](int&, auto& emit) { emit(Reply(HardToCopy())); }, [](const Reply&) {}),
                     PlanExhausted);
     auto pulled = stream_with_plan(two_steps, [](int&) {
@@ -304,7 +304,7 @@ TEST_CASE("an expected-like whose own has_value() or error() throws ends the run
     }
     SECTION("as an element: " + text) {
       CHECK_THROWS_AS(
-          stream_with_plan(
+          push_with_plan(
               two_steps, [&](int&, auto& emit) { static_cast<void>(emit(broken())); }, [](const Broken&) {}),
           PlanAborted);
       auto pulled = stream_with_plan(two_steps, [&](int&) { return std::vector<Broken>{broken()}; });

@@ -408,7 +408,7 @@ TEST_CASE("a gate that is unwound at a stream's first output: its permit is drop
             for ([[maybe_unused]] int element : stream) j.emplace_back("element");
           } else {
             const auto sink = [&](int) { j.emplace_back("element"); };
-            planb::stream_with_plan(
+            planb::push_with_plan(
                 plan, [](Client&, auto& emit) { emit(1); }, sink, options);
           }
         }) == ended({"start 1", "closed", "gate dropped", "failure 1 interrupted, interrupted"}, way));

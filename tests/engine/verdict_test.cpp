@@ -121,15 +121,16 @@ static_assert(Verdict{Action::retry, true} != Verdict{Action::abort, true});
 
 TEST_CASE("a verdict's class is told with the failure, and every class has a text") {
   Run run;
-  const Plan plan{
-      {.name = "alpha", .provide = fails({failing(429)}), .classify = planb::http_classifier(planb::Refusal::abort)},
-      {.name = "beta",
-       .provide = fails(),
-       .classify =
-           [](const Cause&) {
-             return Verdict{Action::next_step, false, planb::FailureClass::conflict};
-           }},
-      {.name = "gamma", .provide = fails(), .classify = always(Action::next_step)}};
+  const Plan plan{{.name = "alpha",
+                   .provide = fails({failing(429)}),
+                   .classify = planb::http_classifier(planb::ContentRefusal::abort)},
+                  {.name = "beta",
+                   .provide = fails(),
+                   .classify =
+                       [](const Cause&) {
+                         return Verdict{Action::next_step, false, planb::FailureClass::conflict};
+                       }},
+                  {.name = "gamma", .provide = fails(), .classify = always(Action::next_step)}};
   static_cast<void>(run.of(plan));
   Names classes;
   for (const AttemptFailure& failure : run.failures()) classes.emplace_back(to_string(failure.verdict->failure_class));
@@ -682,7 +683,7 @@ TEST_CASE("retry() asks its classifier too") {
     ++calls;
     throw ProviderError(calls < 3 ? 503 : 400);
   };
-  const planb::RetryPolicy policy{.attempts = 9, .classify = planb::http_classifier(planb::Refusal::abort)};
+  const planb::RetryPolicy policy{.attempts = 9, .classify = planb::http_classifier(planb::ContentRefusal::abort)};
   CHECK_THROWS_AS(planb::retry(policy, fn), ProviderError);
   CHECK(calls == 3);
   calls = 0;

@@ -40,11 +40,11 @@ using planb::Action;
 using planb::Cause;
 using planb::CauseKind;
 using planb::Classifier;
+using planb::ContentRefusal;
 using planb::ExecutionPlan;
 using planb::FailureClass;
 using planb::http_classifier;
 using planb::ProviderError;
-using planb::Refusal;
 using planb::Verdict;
 using planb::testing::AttemptLog;
 using planb::testing::Behaviour;
@@ -60,7 +60,7 @@ constexpr Verdict end_of_run{Action::abort};
 constexpr Verdict of_refusal{Action::abort, true};  // told from what the table says of requests
 
 // The classifier of most tests: its refusals answer with a verdict of their own.
-planb::HttpClassifier<> http() { return http_classifier(Refusal::next_step); }
+planb::HttpClassifier<> http() { return http_classifier(ContentRefusal::next_step); }
 
 template <class E>
 Cause thrown(E error) {
@@ -172,10 +172,10 @@ struct planb::error_traits<Completion> {
 // What a refusal means has to be said.
 template <class... Args>
 concept MakesClassifier = requires(Args... args) { http_classifier(args...); };
-static_assert(MakesClassifier<Refusal>);
+static_assert(MakesClassifier<ContentRefusal>);
 static_assert(!MakesClassifier<>);
 static_assert(!std::is_default_constructible_v<planb::HttpClassifier<>>);
-static_assert(!std::is_convertible_v<Refusal, planb::HttpClassifier<>>);
+static_assert(!std::is_convertible_v<ContentRefusal, planb::HttpClassifier<>>);
 static_assert(std::is_convertible_v<planb::HttpClassifier<>, Classifier>);
 static_assert(std::is_convertible_v<planb::HttpClassifier<LlmError, CurlError>, Classifier>);
 
@@ -423,9 +423,9 @@ TEST_CASE("a refusal is what the caller decided, whatever the status") {
         "guardrail_intervened", "moderation_blocked", "prohibited_content", "refusal", "safety"}) {
     INFO("code " << code);
     for (const int status : {0, 200, 400, 403, 422, 429, 500}) {
-      CHECK(verdict_on(http_classifier(Refusal::next_step), provider_error(status, code)) == next_step);
-      CHECK(verdict_on(http_classifier(Refusal::next_guarded), provider_error(status, code)) == next_guarded);
-      CHECK(verdict_on(http_classifier(Refusal::abort), provider_error(status, code)) == end_of_run);
+      CHECK(verdict_on(http_classifier(ContentRefusal::next_step), provider_error(status, code)) == next_step);
+      CHECK(verdict_on(http_classifier(ContentRefusal::next_guarded), provider_error(status, code)) == next_guarded);
+      CHECK(verdict_on(http_classifier(ContentRefusal::abort), provider_error(status, code)) == end_of_run);
     }
   }
 }
@@ -590,7 +590,7 @@ template <>
 struct std::is_error_code_enum<TransferErrc> : std::true_type {};
 
 TEST_CASE("enumerations of error codes are read as the codes") {
-  const auto named = http_classifier<TransferErrc, TransferFailure>(Refusal::abort);
+  const auto named = http_classifier<TransferErrc, TransferFailure>(ContentRefusal::abort);
   check_said(named, TransferErrc::no_route, retry_here, FailureClass::connection);
   check_said(named, TransferErrc::too_slow, retry_here, FailureClass::timeout);
   check_said(named, TransferErrc::bad_certificate, next_step, FailureClass::unknown);
@@ -646,7 +646,7 @@ struct Fault {
 }  // namespace
 
 TEST_CASE("an error is read through what wraps it") {
-  const auto named = http_classifier<LlmError, HttpFailure>(Refusal::abort);
+  const auto named = http_classifier<LlmError, HttpFailure>(ContentRefusal::abort);
   const auto check_cause = [&](const Cause& cause, Verdict verdict, FailureClass failure_class) {
     CHECK(named(cause) == verdict);
     CHECK(std::string(to_string(named(cause).failure_class)) == to_string(failure_class));
@@ -775,7 +775,7 @@ TEST_CASE("an error's own word turns retry into next step and back, and nothing 
            {429, "insufficient_quota", true, Verdict{Action::retry, true}, FailureClass::quota},
        }) {
     INFO("status " << c.status << " " << c.code << ", word " << (c.word ? *c.word ? "true" : "false" : "none"));
-    const auto named = http_classifier<OwnWord, ThrownOwnWord>(Refusal::abort);
+    const auto named = http_classifier<OwnWord, ThrownOwnWord>(ContentRefusal::abort);
     check_said(named, OwnWord{c.status, c.code, c.word}, c.verdict, c.failure_class);
     if (*c.code == '\0') check_said(named, ThrownOwnWord(c.status, c.word), c.verdict, c.failure_class);
   }
@@ -783,7 +783,7 @@ TEST_CASE("an error's own word turns retry into next step and back, and nothing 
 
 TEST_CASE("an error's own word is asked after the caller's rules") {
   const auto changed =
-      http_classifier<OwnWord>(Refusal::next_step).on_status(503, next_and_alert).on_status(404, end_of_run);
+      http_classifier<OwnWord>(ContentRefusal::next_step).on_status(503, next_and_alert).on_status(404, end_of_run);
   check_said(changed, OwnWord{503, "", true}, Verdict{Action::retry, true}, FailureClass::overloaded);
   check_said(changed, OwnWord{404, "", true}, end_of_run, FailureClass::not_found);
   check_said(changed, OwnWord{400, "content_filter", true}, retry_here, FailureClass::content_refused);
@@ -793,9 +793,11 @@ TEST_CASE("in a plan an error's own word keeps it from being tried again") {
   for (const std::optional<bool> word :
        {std::optional<bool>(), std::optional<bool>(true), std::optional<bool>(false)}) {
     const AttemptLog log;
-    const ExecutionPlan<int> plan{
-        {.name = "alpha", .provide = 0, .attempts = 2, .classify = http_classifier<ThrownOwnWord>(Refusal::abort)},
-        {.name = "beta", .provide = 1}};
+    const ExecutionPlan<int> plan{{.name = "alpha",
+                                   .provide = 0,
+                                   .attempts = 2,
+                                   .classify = http_classifier<ThrownOwnWord>(ContentRefusal::abort)},
+                                  {.name = "beta", .provide = 1}};
     static_cast<void>(try_run_with_plan(
         plan, [&](int step) { return step == 0 ? throw ThrownOwnWord(503, word) : step; }, {.on_event = log}));
     CHECK(log.names() == (word == false ? Names{"alpha", "beta"} : Names{"alpha", "alpha", "beta"}));
@@ -806,7 +808,7 @@ TEST_CASE("in a plan an error's own word keeps it from being tried again") {
 // ---------------------------------------------------------------------------------------------------
 
 TEST_CASE("a refused value is read through its finish reason or status") {  // [field-23]
-  const auto http_abort = http_classifier(Refusal::abort);
+  const auto http_abort = http_classifier(ContentRefusal::abort);
   CHECK(http_abort(refused(Completion{"", "content_filter"})) == end_of_run);
   CHECK(http_abort(refused(Completion{"I cannot help with that.", "refusal"})) == end_of_run);
   CHECK(http()(refused(Completion{"", "content_filter"})) == next_step);
@@ -821,7 +823,8 @@ TEST_CASE("a refused value that says nothing leaves the step") {
   CHECK(http()(refused(std::string())) == next_step);
   CHECK(http()(refused(0)) == next_step);
   CHECK(http()(refused(LlmError{})) == next_step);
-  CHECK(http_classifier<LlmError>(Refusal::abort)(refused(LlmError{})) == next_step);  // not a connection that failed
+  CHECK(http_classifier<LlmError>(ContentRefusal::abort)(refused(LlmError{})) ==
+        next_step);  // not a connection that failed
   CHECK(http().on_unknown(retry_here)(refused(std::string())) == retry_here);
 }
 
@@ -841,7 +844,7 @@ TEST_CASE("a refused value's text is the model's, and not looked at") {
 }
 
 TEST_CASE("in a plan a refusal goes through accepting to the caller's decision") {
-  const auto names = [](Refusal refusal, planb::RunEnd& end) {
+  const auto names = [](ContentRefusal refusal, planb::RunEnd& end) {
     const ExecutionPlan<int> plan =
         ExecutionPlan<int>{
             {.name = "alpha", .provide = [] { return 0; }, .attempts = 3},
@@ -862,11 +865,11 @@ TEST_CASE("in a plan a refusal goes through accepting to the caller's decision")
     return log.names();
   };
   planb::RunEnd end{};
-  CHECK(names(Refusal::next_step, end) == Names{"alpha", "beta"});
+  CHECK(names(ContentRefusal::next_step, end) == Names{"alpha", "beta"});
   CHECK(end == planb::RunEnd::succeeded);
-  CHECK(names(Refusal::next_guarded, end) == Names{"alpha", "lenient"});
+  CHECK(names(ContentRefusal::next_guarded, end) == Names{"alpha", "lenient"});
   CHECK(end == planb::RunEnd::succeeded);
-  CHECK(names(Refusal::abort, end) == Names{"alpha"});
+  CHECK(names(ContentRefusal::abort, end) == Names{"alpha"});
   CHECK(end == planb::RunEnd::aborted);
 }
 
@@ -880,7 +883,7 @@ TEST_CASE("a returned error of the caller's own is read through its members") {
 }
 
 TEST_CASE("a thrown error of the caller's own is read once it has been named") {  // [field-21]
-  const auto named = http_classifier<LlmError, HttpFailure>(Refusal::abort);
+  const auto named = http_classifier<LlmError, HttpFailure>(ContentRefusal::abort);
   for (const int status : {400, 401, 404, 413, 429, 501, 503}) {
     INFO("status " << status);
     CHECK(verdict_on(named, LlmError{status, {}, {}, {}}) == http()(Cause::of(provider_error(status))));
@@ -892,7 +895,7 @@ TEST_CASE("a thrown error of the caller's own is read once it has been named") {
 }
 
 TEST_CASE("a named error that can have a status and has neither status nor code is a connection that failed") {
-  const auto named = http_classifier<LlmError, HttpFailure, CurlError, SocketError>(Refusal::abort);
+  const auto named = http_classifier<LlmError, HttpFailure, CurlError, SocketError>(ContentRefusal::abort);
   CHECK(verdict_on(named, LlmError{0, {}, {}, "could not connect"}) == retry_here);
   CHECK(verdict_on(named, HttpFailure(0)) == retry_here);
   CHECK(verdict_on(named, LlmError{0, "odd", {}, {}}) == next_step);
@@ -906,7 +909,8 @@ TEST_CASE("however a type is named, where it can have a status and has neither t
   };
   const auto asks = [](const LlmError&) { return true; };
   const Named ways[] = {
-      {"in the classifier", {{.provide = 1, .attempts = 2, .classify = http_classifier<LlmError>(Refusal::abort)}}},
+      {"in the classifier",
+       {{.provide = 1, .attempts = 2, .classify = http_classifier<LlmError>(ContentRefusal::abort)}}},
       {"in a retry_while", {{.provide = 1, .attempts = 2, .retry_while = asks, .classify = http()}}},
       {"elsewhere", {{.provide = 1, .attempts = 2, .classify = http()}, {.provide = 2, .enter_when = asks}}},
   };
@@ -938,7 +942,7 @@ TEST_CASE("however a type is named, where it can have a status and has neither t
 }
 
 TEST_CASE("a reader that throws has said nothing, and the rest is read") {
-  const auto named = http_classifier<NoStatus, NoCode, NoSystemCode, NoWord>(Refusal::abort);
+  const auto named = http_classifier<NoStatus, NoCode, NoSystemCode, NoWord>(ContentRefusal::abort);
   CHECK(verdict_on(named, NoStatus()) == next_and_alert);
   CHECK(verdict_on(named, NoCode()) == retry_here);
   CHECK(verdict_on(named, NoSystemCode()) == retry_here);  // as one that nobody answered
@@ -960,14 +964,14 @@ TEST_CASE("a reader that throws has said nothing, and the rest is read") {
 }
 
 TEST_CASE("error_traits give a type what it has no members for") {
-  const auto named =
-      http_classifier<LlmError, CurlError>(Refusal::abort).on_code("connection_error", Verdict{Action::retry, true});
+  const auto named = http_classifier<LlmError, CurlError>(ContentRefusal::abort)
+                         .on_code("connection_error", Verdict{Action::retry, true});
   CHECK(verdict_on(named, CurlError{7}) == Verdict{Action::retry, true});
   CHECK(verdict_on(named, CurlError{6}) == next_step);
 }
 
 TEST_CASE("a member `code` of type std::error_code tells a connection that failed") {
-  const auto named = http_classifier<SocketError>(Refusal::abort);
+  const auto named = http_classifier<SocketError>(ContentRefusal::abort);
   CHECK(verdict_on(named, SocketError{std::make_error_code(std::errc::connection_reset)}) == retry_here);
   CHECK(verdict_on(named, SocketError{std::make_error_code(std::errc::permission_denied)}) == next_step);
   CHECK(verdict_on(named, SocketError{}) == next_step);
@@ -992,10 +996,10 @@ TEST_CASE("a base class that the plan names elsewhere does not hide what an erro
        .provide = FakeProvider("alpha", {Behaviour::throws(HttpFailure(401))}),
        .attempts = 2,
        .retry_while = [](const std::exception&) { return true; },
-       .classify = http_classifier<HttpFailure>(Refusal::abort)},
+       .classify = http_classifier<HttpFailure>(ContentRefusal::abort)},
       {.name = "beta",
        .provide = FakeProvider("beta", {Behaviour::status(400)}),
-       .classify = http_classifier<HttpFailure>(Refusal::abort)},
+       .classify = http_classifier<HttpFailure>(ContentRefusal::abort)},
       {.name = "gamma", .provide = FakeProvider("gamma")},
   };
   const auto result = try_run_with_plan(plan, [](FakeProvider& p) { return p(); }, {.on_event = log});
@@ -1011,7 +1015,7 @@ TEST_CASE("naming a type in the classifier makes it readable in the whole plan, 
       {.name = "alpha",
        .provide = [] { return 0; },
        .attempts = 2,
-       .classify = http_classifier<CurlError, LlmError>(Refusal::abort)},
+       .classify = http_classifier<CurlError, LlmError>(ContentRefusal::abort)},
       {.name = "beta", .provide = [] { return 1; }, .enter_when = [](const Cause& c) { return c.status() == 429; }},
   };
   const auto result = try_run_with_plan(plan,
@@ -1040,7 +1044,7 @@ TEST_CASE("each status can be decided otherwise, alone or in a range") {
 }
 
 TEST_CASE("each code can be decided otherwise, and stands before any status") {
-  const auto changed = http_classifier(Refusal::abort)
+  const auto changed = http_classifier(ContentRefusal::abort)
                            .on_status(400, retry_here)
                            .on_code("insufficient_quota", end_of_run)
                            .on_code("content_filter", next_guarded)
@@ -1249,8 +1253,8 @@ TEST_CASE("a phrase for one status decides in place of that status alone") {
 }
 
 TEST_CASE("rules that could never answer are refused") {
-  CHECK_THROWS_AS(http_classifier(Refusal{}), std::invalid_argument);
-  CHECK_THROWS_AS(http_classifier(static_cast<Refusal>(9)), std::invalid_argument);
+  CHECK_THROWS_AS(http_classifier(ContentRefusal{}), std::invalid_argument);
+  CHECK_THROWS_AS(http_classifier(static_cast<ContentRefusal>(9)), std::invalid_argument);
   CHECK_THROWS_AS(http().on_status(0, retry_here), std::invalid_argument);
   CHECK_THROWS_AS(http().on_status(-404, retry_here), std::invalid_argument);
   CHECK_THROWS_AS(http().on_status(599, 500, retry_here), std::invalid_argument);

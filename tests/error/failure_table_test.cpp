@@ -28,7 +28,7 @@ struct Chain {
   FakeProvider alpha;
   FakeProvider beta;
   FakeProvider gamma;
-  planb::Refusal refusal = planb::Refusal::abort;
+  planb::ContentRefusal refusal = planb::ContentRefusal::abort;
   bool guarded = false;
   std::shared_ptr<planb::CircuitBreaker> breaker;
   std::optional<planb::Duration> budget;
@@ -148,19 +148,19 @@ TEST_CASE("a content refusal does what the caller decided", "[issue-3]") {
   const Behaviour refused = Behaviour::status(400).code("content_filter");
   SECTION("abort") {
     Chain chain({refused}, {well}, {well});
-    chain.refusal = planb::Refusal::abort;
+    chain.refusal = planb::ContentRefusal::abort;
     CHECK(chain.run().report().end == planb::RunEnd::aborted);
     CHECK(chain.log.names() == Names{"alpha"});
   }
   SECTION("next step") {
     Chain chain({refused}, {well}, {well});
-    chain.refusal = planb::Refusal::next_step;
+    chain.refusal = planb::ContentRefusal::next_step;
     CHECK(chain.run().report().answered_by() == "beta");
     CHECK(chain.log.names() == Names{"alpha", "beta"});
   }
   SECTION("only a step that takes it") {
     Chain chain({refused}, {well}, {well});
-    chain.refusal = planb::Refusal::next_guarded;
+    chain.refusal = planb::ContentRefusal::next_guarded;
     chain.guarded = true;
     CHECK(chain.run().report().answered_by() == "gamma");
     CHECK(chain.log.names() == Names{"alpha", "gamma"});

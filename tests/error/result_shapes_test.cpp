@@ -281,7 +281,7 @@ void check_shape() {
 
   // As an element of a stream.
   int given = 0;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       two_steps(), [&](int& ctx, auto& emit) { static_cast<void>(emit(second(ctx))); }, [&](R&&) { ++given; });
   CHECK(given == 1);
   CHECK(std::exchange(calls, 0) == 2);

@@ -234,7 +234,7 @@ TEST_CASE("each type that the plan names is read within each wrapper, thrown or 
       {"returned PlanError", []() -> Answer { return failed_within(); }},
       {"returned PlanError that holds a returned base", []() -> Answer { return failed_within_by_value(); }},
   };
-  const auto planned = planb::http_classifier<OtherA, OtherB, OtherC, Fourth>(planb::Refusal::abort);
+  const auto planned = planb::http_classifier<OtherA, OtherB, OtherC, Fourth>(planb::ContentRefusal::abort);
   for (const Wrapping& wrapping : wrappings) {
     CAPTURE(wrapping.name);
     std::optional<Cause> seen;

@@ -233,7 +233,7 @@ Failure failure(Bytes& in, int status, const std::string& code, const std::strin
 }
 
 void classifier(Bytes in) {
-  const auto refusal = static_cast<planb::Refusal>(1 + in.upto(2));
+  const auto refusal = static_cast<planb::ContentRefusal>(1 + in.upto(2));
   Classifier rules = planb::http_classifier<OwnError, ThrownError>(refusal);
   const int state = status(in);
   const Verdict mine = verdict(in);

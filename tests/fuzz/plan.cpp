@@ -114,8 +114,8 @@ struct World {
 #endif
     for (const fuzz::GateScript& g : c.gates) {
       if (g.breaker) {
-        gates.push_back(std::make_shared<planb::CircuitBreaker>(
-            planb::CircuitBreakerOptions{.failures = g.trips_after + 1, .open_for = g.trips_for + Duration(1)}));
+        gates.push_back(std::make_shared<planb::CircuitBreaker>(planb::CircuitBreakerOptions{
+            .failure_threshold = g.trips_after + 1, .open_for = g.trips_for + Duration(1)}));
       } else {
         gates.push_back(std::make_shared<ScriptedGate>(*this, g));
       }
@@ -766,7 +766,7 @@ void streams(const Case& c, const std::optional<std::string>& by_hand_log, std::
         produce(world, client, attempt, emit);
       };
       const auto sink = [&](Answer& element) { return world.consume(*element); };
-      planb::stream_with_plan(plan, wrap(world, producer), sink, world.options<planb::StreamOptions>());
+      planb::push_with_plan(plan, wrap(world, producer), sink, world.options<planb::StreamOptions>());
     });
   });
   if (by_hand_log) same(*by_hand_log, pushed, "PlanRun and a pushed stream do the same");

@@ -92,7 +92,7 @@ static_assert(!std::is_copy_constructible_v<CircuitBreaker> && !std::is_move_con
 static_assert(noexcept(std::declval<const CircuitBreaker&>().state()));
 
 TEST_CASE("a breaker opens after so many failures in a row") {
-  CircuitBreaker breaker({.failures = 3, .open_for = 10s});
+  CircuitBreaker breaker({.failure_threshold = 3, .open_for = 10s});
   CHECK(breaker.state() == CircuitState::closed);
   CHECK(fails(breaker, at(1s)));
   CHECK(fails(breaker, at(2s)));
@@ -113,7 +113,7 @@ TEST_CASE("without options, five failures in a row open it for thirty seconds, a
 }
 
 TEST_CASE("a success ends a row of failures") {
-  CircuitBreaker breaker({.failures = 2});
+  CircuitBreaker breaker({.failure_threshold = 2});
   for (int i = 0; i != 10; ++i) {
     REQUIRE(fails(breaker, at(i * 2s)));
     REQUIRE(succeeds(breaker, at(i * 2s + 1s)));
@@ -125,7 +125,7 @@ TEST_CASE("a success ends a row of failures") {
 }
 
 TEST_CASE("an open breaker refuses at once, and says when it may be tried again") {
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s});
   CHECK(breaker.opens_at(at(3s)) == at(3s));
   REQUIRE(fails(breaker, at(5s)));
   CHECK(refusal(breaker, at(5s)) == at(15s));
@@ -135,7 +135,7 @@ TEST_CASE("an open breaker refuses at once, and says when it may be tried again"
 }
 
 TEST_CASE("asking for the state or the opening time changes nothing") {
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s});
   REQUIRE(fails(breaker, at(0s)));
   CHECK(breaker.state(at(9s)) == CircuitState::open);
   CHECK(breaker.state(at(10s)) == CircuitState::half_open);
@@ -150,7 +150,7 @@ TEST_CASE("asking for the state or the opening time changes nothing") {
 // ----------------------------------------------------------------------------------------------
 
 TEST_CASE("a ratio opens nothing below its minimum volume", "[field-42]") {
-  CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_volume = 4});
+  CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_calls = 4});
   CHECK(fails(breaker, at(1s)));  // one out of one
   CHECK(fails(breaker, at(2s)));
   CHECK(fails(breaker, at(3s)));
@@ -168,7 +168,7 @@ TEST_CASE("a ratio is reached exactly, not nearly", "[field-42]") {
   const Case cases[] = {{0.5, 5, 5}, {0.07, 93, 7}, {0.1, 9, 1}, {0.7, 3, 7}, {1.0 / 3, 20, 10}, {0.29, 71, 29}};
   for (const Case& c : cases) {
     CAPTURE(c.ratio, c.successes, c.failures);
-    CircuitBreaker breaker({.failure_ratio = c.ratio, .minimum_volume = c.successes + c.failures});
+    CircuitBreaker breaker({.failure_ratio = c.ratio, .minimum_calls = c.successes + c.failures});
     for (int i = 0; i != c.successes; ++i) REQUIRE(succeeds(breaker, at(1s)));
     for (int i = 1; i != c.failures; ++i) REQUIRE(fails(breaker, at(1s)));
     CHECK(breaker.state() == CircuitState::closed);
@@ -178,14 +178,14 @@ TEST_CASE("a ratio is reached exactly, not nearly", "[field-42]") {
 }
 
 TEST_CASE("a ratio of one is reached where nothing succeeds, and not where one call does") {
-  CircuitBreaker breaker({.failure_ratio = 1.0, .minimum_volume = 3});
+  CircuitBreaker breaker({.failure_ratio = 1.0, .minimum_calls = 3});
   CHECK(succeeds(breaker, at(0s)));
   for (int i = 0; i != 100; ++i) REQUIRE(fails(breaker, at(1s)));
   CHECK(breaker.state() == CircuitState::closed);
 }
 
 TEST_CASE("a ratio looks back over its window and no further") {
-  CircuitBreaker breaker({.failure_ratio = 0.5, .window = 10s, .minimum_volume = 4});
+  CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_calls = 4, .window = 10s});
 
   SECTION("failures that are older do not count") {
     for (int i = 0; i != 3; ++i) REQUIRE(fails(breaker, at(0s)));
@@ -217,7 +217,7 @@ TEST_CASE("a ratio looks back over its window and no further") {
 }
 
 TEST_CASE("a steady mixture below the ratio never opens the breaker, one above it does") {
-  CircuitBreaker breaker({.failure_ratio = 0.5, .window = 10s, .minimum_volume = 10});
+  CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_calls = 10, .window = 10s});
   TimePoint now = at(-1h);  // also before the clock's epoch
   for (int i = 0; i != 1'000; ++i, now += 100ms) {
     REQUIRE(succeeds(breaker, now));
@@ -233,7 +233,7 @@ TEST_CASE("a steady mixture below the ratio never opens the breaker, one above i
 }
 
 TEST_CASE("a failure that comes late, with an earlier time, counts where the window still reaches it") {
-  CircuitBreaker breaker({.failure_ratio = 1.0, .window = 10s, .minimum_volume = 3});
+  CircuitBreaker breaker({.failure_ratio = 1.0, .minimum_calls = 3, .window = 10s});
   CHECK(fails(breaker, at(20s)));
   CHECK(fails(breaker, at(5s)));  // out of the window: not counted
   CHECK(fails(breaker, at(18s)));
@@ -243,7 +243,7 @@ TEST_CASE("a failure that comes late, with an earlier time, counts where the win
 }
 
 TEST_CASE("a row of failures and a ratio may be given together: whichever comes first") {
-  const CircuitBreakerOptions options{.failures = 5, .failure_ratio = 0.5, .minimum_volume = 8};
+  const CircuitBreakerOptions options{.failure_threshold = 5, .failure_ratio = 0.5, .minimum_calls = 8};
   CircuitBreaker by_row(options);
   for (int i = 0; i != 3; ++i) REQUIRE(fails(by_row, at(1s)));
   CHECK(by_row.state() == CircuitState::closed);
@@ -259,13 +259,13 @@ TEST_CASE("a row of failures and a ratio may be given together: whichever comes 
 }
 
 TEST_CASE("with a ratio alone, no row of failures opens it") {
-  CircuitBreaker breaker({.failure_ratio = 0.9, .minimum_volume = 100});
+  CircuitBreaker breaker({.failure_ratio = 0.9, .minimum_calls = 100});
   for (int i = 0; i != 50; ++i) REQUIRE(fails(breaker, at(1s)));
   CHECK(breaker.state() == CircuitState::closed);
 }
 
 TEST_CASE("a window begins afresh when the breaker has closed") {
-  CircuitBreaker breaker({.failure_ratio = 0.5, .window = 1h, .minimum_volume = 4, .open_for = 1s});
+  CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_calls = 4, .window = 1h, .open_for = 1s});
   for (int i = 0; i != 4; ++i) REQUIRE(fails(breaker, at(0s)));
   REQUIRE(breaker.state() == CircuitState::open);
   CHECK(succeeds(breaker, at(1s)));
@@ -279,7 +279,7 @@ TEST_CASE("a window begins afresh when the breaker has closed") {
 TEST_CASE("half-open, exactly so many calls pass at once", "[field-41]") {
   const int probes = GENERATE(1, 2, 5);
   CAPTURE(probes);
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = probes});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .half_open_probes = probes});
   REQUIRE(fails(breaker, at(0s)));
   std::vector<Permit> out;
   for (int i = 0; i != 20; ++i) {
@@ -304,7 +304,7 @@ TEST_CASE("a breaker that admits nothing now never says now, in any state") {
     if (refused) CHECK(*refused == opens);
     return refused.has_value();
   };
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = 2});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .half_open_probes = 2});
   if (now != never) CHECK_FALSE(agree(breaker));
   breaker.force_open();
   CHECK(agree(breaker));
@@ -332,7 +332,7 @@ TEST_CASE("a breaker that admits nothing now never says now, in any state") {
 }
 
 TEST_CASE("half-open, it closes when all probes have succeeded, and lets no more through until then", "[field-41]") {
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = 3});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .half_open_probes = 3});
   REQUIRE(fails(breaker, at(0s)));
   Permit first = taken(breaker, at(10s));
   Permit second = taken(breaker, at(10s));
@@ -348,13 +348,13 @@ TEST_CASE("half-open, it closes when all probes have succeeded, and lets no more
 
 TEST_CASE("half-open, one counted failure opens it again for the next period") {
   std::vector<int> asked;
-  CircuitBreaker breaker({.failures = 1,
+  CircuitBreaker breaker({.failure_threshold = 1,
                           .open_for =
                               [&asked](int openings) {
                                 asked.push_back(openings);
                                 return openings * 10s;
                               },
-                          .probes = 2});
+                          .half_open_probes = 2});
   REQUIRE(fails(breaker, at(0s)));
   CHECK(breaker.opens_at(at(0s)) == at(10s));
   Permit good = taken(breaker, at(10s));
@@ -378,15 +378,15 @@ TEST_CASE("half-open, one counted failure opens it again for the next period") {
 
 TEST_CASE("an open period may be a duration of any unit, or come from a function; a negative one is none") {
   using Minutes = std::chrono::duration<double, std::ratio<60>>;
-  CircuitBreaker fraction({.failures = 1, .open_for = Minutes(0.5)});
+  CircuitBreaker fraction({.failure_threshold = 1, .open_for = Minutes(0.5)});
   REQUIRE(fails(fraction, at(0s)));
   CHECK(fraction.opens_at(at(0s)) == at(30s));
 
-  CircuitBreaker endless({.failures = 1, .open_for = Minutes(std::numeric_limits<double>::infinity())});
+  CircuitBreaker endless({.failure_threshold = 1, .open_for = Minutes(std::numeric_limits<double>::infinity())});
   REQUIRE(fails(endless, at(5s)));
   CHECK(endless.opens_at(at(5s)) == never);
 
-  CircuitBreaker negative({.failures = 1, .open_for = [](int) { return -5s; }});
+  CircuitBreaker negative({.failure_threshold = 1, .open_for = [](int) { return -5s; }});
   REQUIRE(fails(negative, at(5s)));
   CHECK(negative.opens_at(at(5s)) == at(5s));
   CHECK(negative.state(at(5s)) == CircuitState::half_open);
@@ -394,7 +394,7 @@ TEST_CASE("an open period may be a duration of any unit, or come from a function
 
 TEST_CASE("an open period's function that throws leaves the breaker as it was") {
   bool broken = true;
-  CircuitBreaker breaker({.failures = 1, .open_for = [&broken](int) {
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = [&broken](int) {
                             if (broken) throw std::runtime_error("no period");
                             return 10s;
                           }});
@@ -423,7 +423,7 @@ TEST_CASE("a probe's first output is its success, and its end is neither") {
     if (end == End::neutral) permit.failed(of_kind(CauseKind::interrupted), now);
   };
   CAPTURE(static_cast<int>(end));
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = 3});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .half_open_probes = 3});
   REQUIRE(fails(breaker, at(0s)));
 
   SECTION("while others are missing") {
@@ -466,14 +466,14 @@ TEST_CASE("a probe's first output is its success, and its end is neither") {
 }
 
 TEST_CASE("for a closed breaker first output is nothing: the stream's end counts") {
-  CircuitBreaker breaker({.failures = 2});
+  CircuitBreaker breaker({.failure_threshold = 2});
   REQUIRE(fails(breaker, at(0s)));
   Permit stream = taken(breaker, at(1s));
   stream.first_output(at(2s));
   stream.failed(failure(), at(3s));
   CHECK(breaker.state() == CircuitState::open);  // it did not end the row
 
-  CircuitBreaker ratio({.failure_ratio = 0.5, .minimum_volume = 4});
+  CircuitBreaker ratio({.failure_ratio = 0.5, .minimum_calls = 4});
   for (int i = 0; i != 4; ++i) {
     Permit permit = taken(ratio, at(0s));
     permit.first_output(at(0s));
@@ -501,8 +501,8 @@ TEST_CASE("errors, timeouts and refused values count; interruptions and defects 
   const bool with_predicate = GENERATE(false, true);
   for (const Case& c : cases) {
     CAPTURE(static_cast<int>(c.kind), with_predicate);
-    CircuitBreakerOptions options{.failures = 1};
-    if (with_predicate) options.counts = [](const Cause&) { return true; };
+    CircuitBreakerOptions options{.failure_threshold = 1};
+    if (with_predicate) options.counts_as_failure = [](const Cause&) { return true; };
     CircuitBreaker breaker(options);
     CHECK(fails(breaker, at(0s), of_kind(c.kind)));
     CHECK((breaker.state() == CircuitState::open) == c.counts);
@@ -511,7 +511,7 @@ TEST_CASE("errors, timeouts and refused values count; interruptions and defects 
 
 TEST_CASE("which failures count is a predicate, in every form that a plan takes") {
   const auto opened_by = [](planb::detail::ErrorPredicate counts, const Cause& cause) {
-    CircuitBreaker breaker({.failures = 1, .counts = std::move(counts)});
+    CircuitBreaker breaker({.failure_threshold = 1, .counts_as_failure = std::move(counts)});
     REQUIRE(fails(breaker, at(0s), cause));
     return breaker.state() == CircuitState::open;
   };
@@ -531,13 +531,13 @@ TEST_CASE("which failures count is a predicate, in every form that a plan takes"
 
 TEST_CASE("a failure that does not count is neutral: it neither ends a row nor adds to a ratio") {
   const auto outages = [](const Cause& cause) { return cause.status().value_or(0) >= 500; };
-  CircuitBreaker row({.failures = 2, .counts = outages});
+  CircuitBreaker row({.failure_threshold = 2, .counts_as_failure = outages});
   CHECK(fails(row, at(0s), failure(503)));
   CHECK(fails(row, at(0s), failure(400)));
   CHECK(fails(row, at(0s), failure(503)));
   CHECK(row.state() == CircuitState::open);
 
-  CircuitBreaker ratio({.failure_ratio = 1.0, .minimum_volume = 2, .counts = outages});
+  CircuitBreaker ratio({.failure_ratio = 1.0, .minimum_calls = 2, .counts_as_failure = outages});
   CHECK(fails(ratio, at(0s), failure(503)));
   for (int i = 0; i != 10; ++i) REQUIRE(fails(ratio, at(0s), failure(400)));
   CHECK(ratio.state() == CircuitState::closed);
@@ -546,8 +546,9 @@ TEST_CASE("a failure that does not count is neutral: it neither ends a row nor a
 }
 
 TEST_CASE("a probe that ends neutral gives its place back, and decides nothing", "[field-12]") {
-  CircuitBreaker breaker(
-      {.failures = 1, .open_for = 10s, .counts = [](const Cause& cause) { return cause.status().value_or(0) >= 500; }});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [](const Cause& cause) {
+                            return cause.status().value_or(0) >= 500;
+                          }});
   REQUIRE(fails(breaker, at(0s)));
   for (int i = 0; i != 3; ++i) {
     CHECK(is_dropped(breaker, at(10s)));
@@ -562,7 +563,7 @@ TEST_CASE("a probe that ends neutral gives its place back, and decides nothing",
 }
 
 TEST_CASE("a predicate that throws: the exception goes on, and the probe's place is given back") {
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .counts = [](const ProviderError& error) {
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [](const ProviderError& error) {
                             if (error.status == 418) throw std::logic_error("no idea");
                             return true;
                           }});
@@ -577,8 +578,9 @@ TEST_CASE("a predicate that throws: the exception goes on, and the probe's place
 
 TEST_CASE("a predicate may use the breaker") {
   CircuitBreaker* self = nullptr;
-  CircuitBreaker breaker(
-      {.failures = 1, .counts = [&self](const Cause&) { return self->state(at(0s)) == CircuitState::closed; }});
+  CircuitBreaker breaker({.failure_threshold = 1, .counts_as_failure = [&self](const Cause&) {
+                            return self->state(at(0s)) == CircuitState::closed;
+                          }});
   self = &breaker;
   CHECK(fails(breaker, at(0s)));
   CHECK(breaker.state() == CircuitState::open);
@@ -588,7 +590,7 @@ TEST_CASE("a predicate may use the breaker") {
 // ------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a result of an earlier generation changes nothing", "[field-45]") {
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s});
 
   SECTION("a failure of a call from before it opened") {
     Permit late = taken(breaker, at(0s));
@@ -620,7 +622,7 @@ TEST_CASE("a result of an earlier generation changes nothing", "[field-45]") {
     CHECK(refusal(breaker, at(11s)));
   }
   SECTION("a call from before it closed again ends no row and adds to none") {
-    CircuitBreaker two({.failures = 2, .open_for = 10s});
+    CircuitBreaker two({.failure_threshold = 2, .open_for = 10s});
     Permit failing = taken(two, at(0s));
     Permit good = taken(two, at(0s));
     REQUIRE(fails(two, at(0s)));
@@ -635,7 +637,7 @@ TEST_CASE("a result of an earlier generation changes nothing", "[field-45]") {
     CHECK(two.state() == CircuitState::open);
   }
   SECTION("a call from before it closed again adds to no ratio") {
-    CircuitBreaker ratio({.failure_ratio = 1.0, .window = 1h, .minimum_volume = 2, .open_for = 10s});
+    CircuitBreaker ratio({.failure_ratio = 1.0, .minimum_calls = 2, .window = 1h, .open_for = 10s});
     Permit good = taken(ratio, at(0s));
     REQUIRE(fails(ratio, at(0s)));
     REQUIRE(fails(ratio, at(0s)));
@@ -648,7 +650,7 @@ TEST_CASE("a result of an earlier generation changes nothing", "[field-45]") {
 }
 
 TEST_CASE("a probe of an earlier half-open changes nothing in a later one", "[field-45]") {
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = 3});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .half_open_probes = 3});
   REQUIRE(fails(breaker, at(0s)));
   Permit bad = taken(breaker, at(10s));
   Permit slow_good = taken(breaker, at(10s));
@@ -670,7 +672,7 @@ TEST_CASE("a probe of an earlier half-open changes nothing in a later one", "[fi
 }
 
 TEST_CASE("a call from before a reset, or before it was forced open, changes nothing", "[field-45]") {
-  CircuitBreaker breaker({.failures = 1});
+  CircuitBreaker breaker({.failure_threshold = 1});
   Permit before_reset = taken(breaker, at(0s));
   breaker.reset();
   before_reset.failed(failure(), at(1s));
@@ -686,7 +688,7 @@ TEST_CASE("a call from before a reset, or before it was forced open, changes not
 // -------------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a breaker knows only the times that it is handed", "[field-46]") {
-  CircuitBreaker breaker({.failures = 1, .open_for = 1ns});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 1ns});
   REQUIRE(fails(breaker, at(5s)));
   for (int i = 0; i != 1'000; ++i) REQUIRE(refusal(breaker, at(5s)) == at(5s) + 1ns);  // real time has passed since
   CHECK(refusal(breaker, at(1s)) == at(5s) + 1ns);  // threads do not come in the order in which they read the clock
@@ -694,7 +696,7 @@ TEST_CASE("a breaker knows only the times that it is handed", "[field-46]") {
 }
 
 TEST_CASE("a later, longer open period is not cut short by an earlier expiry", "[field-48]") {
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s});
   REQUIRE(fails(breaker, at(0s)));
 
   SECTION("forced open beyond it") {
@@ -730,7 +732,7 @@ TEST_CASE("a later, longer open period is not cut short by an earlier expiry", "
 
 TEST_CASE("a provider's wait hint makes the open period longer, never shorter") {
   const auto opens_at = [](CircuitBreakerOptions options, std::optional<Duration> hint) {
-    options.failures = 1;
+    options.failure_threshold = 1;
     options.open_for = 10s;
     CircuitBreaker breaker(options);
     REQUIRE(fails(breaker, at(0s), Cause::of(ProviderError(429, "slow down", "", hint))));
@@ -747,7 +749,7 @@ TEST_CASE("a provider's wait hint makes the open period longer, never shorter") 
 }
 
 TEST_CASE("the hint that counts is that of the failure which opens it") {
-  CircuitBreaker breaker({.failures = 2, .open_for = 10s});
+  CircuitBreaker breaker({.failure_threshold = 2, .open_for = 10s});
   REQUIRE(fails(breaker, at(0s), Cause::of(ProviderError(429, "", "", 50s))));
   REQUIRE(fails(breaker, at(1s), failure(503)));
   CHECK(breaker.opens_at(at(1s)) == at(11s));
@@ -774,14 +776,14 @@ TEST_CASE("a later and longer wait hint of a call that was in flight extends the
       {"at most the longest", slow_down(24h), {.longest_hint = 20s}, at(25s)},
       {"the longest of all", slow_down((Duration::max)()), {.longest_hint = (Duration::max)()}, never},
       {"not honoured", slow_down(1min), {.honour_retry_after = false}, at(10s)},
-      {"does not count", slow_down(1min), {.counts = outages}, at(10s)},
+      {"does not count", slow_down(1min), {.counts_as_failure = outages}, at(10s)},
       {"was cancelled", cancelled, {}, at(10s)},
   };
   for (const Case& c : cases) {
     CAPTURE(c.name);
     int changes = 0;
     CircuitBreakerOptions options = c.options;
-    options.failures = 1;
+    options.failure_threshold = 1;
     options.open_for = 10s;
     options.on_change = [&changes](CircuitState, CircuitState, TimePoint) { ++changes; };
     CircuitBreaker breaker(options);
@@ -800,7 +802,7 @@ TEST_CASE("a later and longer wait hint of a call that was in flight extends the
 
 TEST_CASE("a late wait hint extends no period but that of an open breaker") {
   const Cause slow_down = Cause::of(ProviderError(429, "", "", Duration(1min)));
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s});
   Permit first = taken(breaker, at(0s));
   Permit second = taken(breaker, at(0s));
   Permit third = taken(breaker, at(0s));
@@ -817,7 +819,7 @@ TEST_CASE("a late wait hint extends no period but that of an open breaker") {
   CHECK(breaker.opens_at(at(25s)) == at(85s));
 
   SECTION("a probe that another probe has overtaken") {
-    CircuitBreaker two({.failures = 1, .open_for = 10s, .probes = 2});
+    CircuitBreaker two({.failure_threshold = 1, .open_for = 10s, .half_open_probes = 2});
     two.force_open(at(1s));
     Permit slow = taken(two, at(1s));
     REQUIRE(fails(two, at(1s)));
@@ -842,7 +844,7 @@ TEST_CASE("two failures that open it at once: the longer hint stands, whichever 
   CircuitBreaker* self = nullptr;
   std::optional<Permit> other;
   const auto hinting = [](Duration hint) { return Cause::of(ProviderError(429, "", "", hint)); };
-  CircuitBreaker breaker({.failures = 1, .open_for = [&](int) {
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = [&](int) {
                             if (other) {  // while the one asks how long, outside the lock, the other opens it
                               Permit permit = std::move(*other);
                               other.reset();
@@ -860,7 +862,7 @@ TEST_CASE("two failures that open it at once: the longer hint stands, whichever 
 // ----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("a breaker can be forced open until a time, or until it is reset") {
-  CircuitBreaker breaker({.failures = 3});
+  CircuitBreaker breaker({.failure_threshold = 3});
   breaker.force_open(at(60s));
   CHECK(breaker.state() == CircuitState::open);
   CHECK(refusal(breaker, at(0s)) == at(60s));
@@ -876,7 +878,7 @@ TEST_CASE("a breaker can be forced open until a time, or until it is reset") {
 }
 
 TEST_CASE("reset makes a breaker as if new, from every state") {
-  CircuitBreaker breaker({.failures = 2, .open_for = [](int openings) { return openings * 10s; }});
+  CircuitBreaker breaker({.failure_threshold = 2, .open_for = [](int openings) { return openings * 10s; }});
   REQUIRE(fails(breaker, at(0s)));
   breaker.reset();
   CHECK(fails(breaker, at(0s)));  // the row began again
@@ -898,7 +900,7 @@ TEST_CASE("reset makes a breaker as if new, from every state") {
 TEST_CASE("a hook is told of each change of state, in order", "[field-47]") {
   Changes changes;
   CircuitBreaker breaker(
-      {.failures = 1, .open_for = 10s, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
+      {.failure_threshold = 1, .open_for = 10s, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
          changes.push_back(change(from, to, when));
        }});
   succeeds(breaker, at(1s));
@@ -919,7 +921,7 @@ TEST_CASE("a hook is told of each change of state, in order", "[field-47]") {
 TEST_CASE("a hook is told the times that the breaker was told, also before the clock's epoch", "[field-47]") {
   Changes changes;
   CircuitBreaker breaker(
-      {.failures = 1, .open_for = 10s, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
+      {.failure_threshold = 1, .open_for = 10s, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
          changes.push_back(change(from, to, when));
        }});
   fails(breaker, at(-100s));
@@ -935,7 +937,7 @@ TEST_CASE("a hook may use the breaker, and what it causes is told after what it 
   Changes changes;
   CircuitBreaker* self = nullptr;
   bool meddle = true;
-  CircuitBreaker breaker({.failures = 1, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
+  CircuitBreaker breaker({.failure_threshold = 1, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
                             if (std::exchange(meddle, false)) {
                               CHECK(self->state() == CircuitState::open);
                               CHECK(refusal(*self, when) == when + 30s);
@@ -952,10 +954,11 @@ TEST_CASE("a hook may use the breaker, and what it causes is told after what it 
 
 TEST_CASE("what a hook throws is dropped, and the next change is told", "[field-47]") {
   int calls = 0;
-  CircuitBreaker breaker({.failures = 1, .open_for = 10s, .on_change = [&](CircuitState, CircuitState, TimePoint) {
-                            if (++calls == 1) throw std::runtime_error("hook");
-                            throw 42;
-                          }});
+  CircuitBreaker breaker(
+      {.failure_threshold = 1, .open_for = 10s, .on_change = [&](CircuitState, CircuitState, TimePoint) {
+         if (++calls == 1) throw std::runtime_error("hook");
+         throw 42;
+       }});
   CHECK_NOTHROW(fails(breaker, at(0s)));
   CHECK(breaker.state() == CircuitState::open);
   CHECK_NOTHROW(succeeds(breaker, at(10s)));
@@ -971,14 +974,15 @@ TEST_CASE("a thread that goes away inside a hook leaves the breaker to the other
     CircuitBreaker* breaker = nullptr;
     bool leave = true;
   } scene;
-  CircuitBreaker breaker(
-      {.failures = 1, .open_for = 10s, .on_change = [&scene](CircuitState from, CircuitState to, TimePoint when) {
-         scene.changes.push_back(change(from, to, when));
-         if (std::exchange(scene.leave, false)) {
-           scene.breaker->reset(when + 1s);  // a change that this thread will not tell
-           pthread_exit(nullptr);
-         }
-       }});
+  CircuitBreaker breaker({.failure_threshold = 1,
+                          .open_for = 10s,
+                          .on_change = [&scene](CircuitState from, CircuitState to, TimePoint when) {
+                            scene.changes.push_back(change(from, to, when));
+                            if (std::exchange(scene.leave, false)) {
+                              scene.breaker->reset(when + 1s);  // a change that this thread will not tell
+                              pthread_exit(nullptr);
+                            }
+                          }});
   scene.breaker = &breaker;
   pthread_t thread{};
   const auto body = [](void* p) -> void* {
@@ -1029,8 +1033,8 @@ TEST_CASE("options that make no sense are refused, by name and with a remedy") {
     std::vector<std::string> says;
   };
   const Case cases[] = {
-      {{.failures = 0}, {"`failures` is 0", "1 or more"}},
-      {{.failures = -3}, {"`failures` is -3"}},
+      {{.failure_threshold = 0}, {"`failure_threshold` is 0", "1 or more"}},
+      {{.failure_threshold = -3}, {"`failure_threshold` is -3"}},
       {{.failure_ratio = 0.0}, {"`failure_ratio`", "above 0 and at most 1"}},
       {{.failure_ratio = -0.5}, {"`failure_ratio`"}},
       {{.failure_ratio = 1.5}, {"`failure_ratio`"}},
@@ -1038,11 +1042,11 @@ TEST_CASE("options that make no sense are refused, by name and with a remedy") {
       {{.failure_ratio = std::numeric_limits<double>::quiet_NaN()}, {"`failure_ratio`"}},
       {{.failure_ratio = 0.5, .window = 0s}, {"`window`", "above zero"}},
       {{.failure_ratio = 0.5, .window = -1s}, {"`window`"}},
-      {{.failure_ratio = 0.5, .minimum_volume = 0}, {"`minimum_volume` is 0", "1 or more"}},
+      {{.failure_ratio = 0.5, .minimum_calls = 0}, {"`minimum_calls` is 0", "1 or more"}},
       {{.open_for = 0s}, {"`open_for`", "above zero"}},
       {{.open_for = -1s}, {"`open_for`"}},
       {{.open_for = std::chrono::duration<double>(std::numeric_limits<double>::quiet_NaN())}, {"`open_for`"}},
-      {{.probes = 0}, {"`probes` is 0", "1 or more"}},
+      {{.half_open_probes = 0}, {"`half_open_probes` is 0", "1 or more"}},
       {{.longest_hint = -1s}, {"`longest_hint`", "honour_retry_after"}},
   };
   for (const Case& c : cases) {
@@ -1055,11 +1059,11 @@ TEST_CASE("options that make no sense are refused, by name and with a remedy") {
       for (const std::string& text : c.says) CHECK_THAT(refused.what(), ContainsSubstring(text));
     }
   }
-  CHECK_THROWS_AS(planb::circuit_breaker({.probes = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(planb::circuit_breaker({.half_open_probes = 0}), std::invalid_argument);
 }
 
 TEST_CASE("the narrowest window works") {
-  CircuitBreaker breaker({.failure_ratio = 1.0, .window = 1ns, .minimum_volume = 2});
+  CircuitBreaker breaker({.failure_ratio = 1.0, .minimum_calls = 2, .window = 1ns});
   CHECK(fails(breaker, at(1s)));
   CHECK(fails(breaker, at(1s) + 1ns));  // the first is as old as the window is wide
   CHECK(breaker.state() == CircuitState::closed);
@@ -1070,7 +1074,7 @@ TEST_CASE("the narrowest window works") {
 TEST_CASE("after whatever idle time, what is older than the window never counts, and what is in it does") {
   for (int days = 0; days != 400; ++days) {
     CAPTURE(days);
-    CircuitBreaker breaker({.failure_ratio = 0.5, .window = 10ms, .minimum_volume = 4});
+    CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_calls = 4, .window = 10ms});
     TimePoint now = at(1h);
     for (int i = 0; i != 10; ++i, now += 1ms) REQUIRE(succeeds(breaker, now));
     now += 24h * days + 20ms;
@@ -1181,7 +1185,7 @@ TEST_CASE("a window of any length works at any time") {
   for (const TimePoint now : {(TimePoint::min)(), at(-1ns), at(0ns), at(1ns), (TimePoint::max)()}) {
     for (const Duration window : {Duration(1), Duration(9), Duration(1min), (Duration::max)()}) {
       CAPTURE(now.time_since_epoch().count(), window.count());
-      CircuitBreaker breaker({.failure_ratio = 0.5, .window = window, .minimum_volume = 4});
+      CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_calls = 4, .window = window});
       REQUIRE(succeeds(breaker, now));
       REQUIRE(succeeds(breaker, now));
       REQUIRE(fails(breaker, now));
@@ -1196,7 +1200,7 @@ TEST_CASE("a window of any length works at any time") {
 // ----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("the successes of all threads count in the share of failures, also in those of an earlier time") {
-  CircuitBreaker breaker({.failure_ratio = 0.5, .window = 10s, .minimum_volume = 1});
+  CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_calls = 1, .window = 10s});
   for (int i = 0; i != 30; ++i) {
     std::thread([&, i] {
       for (int call = 0; call != 3; ++call) succeeds(breaker, at(i % 2 == 0 ? 1s : 5s));
@@ -1221,7 +1225,7 @@ TEST_CASE("the successes of all threads count in the share of failures, also in 
 TEST_CASE("many threads arrive when it becomes half-open: no more probes than permitted", "[field-41]") {
   constexpr int threads = 8;
   for (int round = 0; round != 50; ++round) {
-    CircuitBreaker breaker({.failures = 1, .open_for = 10s, .probes = 2});
+    CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .half_open_probes = 2});
     REQUIRE(fails(breaker, at(0s)));
     std::atomic<int> ready{0};
     std::atomic<int> probes{0};
@@ -1249,13 +1253,13 @@ TEST_CASE("threads that share a breaker in every state: probes stay bounded, cha
   std::atomic<int> telling{0};
   std::atomic<bool> overlapped{false};
   std::vector<std::pair<CircuitState, CircuitState>> changes;  // safe, if hooks really come one at a time
-  CircuitBreakerOptions options{.open_for = 3ms, .probes = probes};
+  CircuitBreakerOptions options{.open_for = 3ms, .half_open_probes = probes};
   if (ratio) {
     options.failure_ratio = 0.5;
     options.window = 20ms;
-    options.minimum_volume = 4;
+    options.minimum_calls = 4;
   } else {
-    options.failures = 2;
+    options.failure_threshold = 2;
   }
   options.on_change = [&](CircuitState from, CircuitState to, TimePoint) {
     if (telling++ != 0) overlapped = true;
@@ -1310,7 +1314,7 @@ TEST_CASE("threads that share a breaker in every state: probes stay bounded, cha
 TEST_CASE("successes that many threads count at once are all in the ratio") {
   constexpr int threads = 4;
   constexpr int each = 2'000;
-  CircuitBreaker breaker({.failure_ratio = 0.5, .window = 10s, .minimum_volume = threads * each});
+  CircuitBreaker breaker({.failure_ratio = 0.5, .minimum_calls = threads * each, .window = 10s});
   std::vector<std::thread> pool;
   for (int i = 0; i != threads; ++i) {
     pool.emplace_back([&] {

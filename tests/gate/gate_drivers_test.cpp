@@ -181,7 +181,7 @@ struct World {
             for (std::size_t place = 0; go_on(script, place) && emit(1);) {
             }
           };
-          planb::stream_with_plan(
+          planb::push_with_plan(
               plan, planb::committing(producer, counts, 10), [&](int) { return consume(); }, options);
           break;
         }
@@ -326,7 +326,7 @@ TEST_CASE("an attempt that the budget ends before the step's timeout is neutral,
 }
 
 TEST_CASE("a breaker stays closed over what callers have no time for", "[gate][field-12]") {
-  const auto breaker = planb::circuit_breaker({.failures = 1});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 1});
   VirtualClock clock;
   const ExecutionPlan<int> plan{{.provide = 1, .timeout = 20s, .gate = breaker}};
   const auto slow = [&](int&) {
@@ -428,7 +428,7 @@ TEST_CASE("the first element of a stream lets others past a half-open breaker", 
     for (const bool fails : {false, true}) {
       CAPTURE(static_cast<int>(driver), fails);
       VirtualClock clock;
-      const auto breaker = planb::circuit_breaker({.failures = 1, .open_for = 30s});
+      const auto breaker = planb::circuit_breaker({.failure_threshold = 1, .open_for = 30s});
       const ExecutionPlan<int> plan{{.provide = 1, .gate = breaker}};
       breaker->force_open(at(30s));
       clock.advance(30s);
@@ -447,7 +447,7 @@ TEST_CASE("the first element of a stream lets others past a half-open breaker", 
             emit(1);
             ends();
           };
-          planb::stream_with_plan(plan, producer, [&](int) { other(); }, {.clock = &clock});
+          planb::push_with_plan(plan, producer, [&](int) { other(); }, {.clock = &clock});
         } else if (driver == Driver::pull) {
           const auto source = [&](int&) {
             return NextRange([&, given = false]() mutable -> std::optional<int> {
@@ -492,8 +492,8 @@ TEST_CASE("a closed breaker that counts failures in a row reads no clock at a fi
     void sleep_until(TimePoint, planb::StopToken) override {}
   };
   CountingClock clock;
-  const ExecutionPlan<int> plan{{.provide = 1, .gate = planb::circuit_breaker({.failures = 5})}};
-  planb::stream_with_plan(
+  const ExecutionPlan<int> plan{{.provide = 1, .gate = planb::circuit_breaker({.failure_threshold = 5})}};
+  planb::push_with_plan(
       plan, [](int&, auto& emit) { emit(1); }, [](int) {}, {.clock = &clock});
   CHECK(clock.readings == 0);
 }
@@ -580,7 +580,7 @@ TEST_CASE("a report counts a gate that the step's last failure has just shut", "
   for (const Driver driver : drivers) {
     CAPTURE(static_cast<int>(driver));
     VirtualClock clock;
-    const auto breaker = planb::circuit_breaker({.failures = 2, .open_for = 30s});
+    const auto breaker = planb::circuit_breaker({.failure_threshold = 2, .open_for = 30s});
     const auto body = [&](auto&&...) {
       clock.advance(1s);
       throw ProviderError(503, "busy");
@@ -607,7 +607,7 @@ TEST_CASE("a report counts a gate that the step's last failure has just shut", "
         break;
       case Driver::push:
         keep([&] {
-          planb::stream_with_plan(
+          planb::push_with_plan(
               plan, [&](int&, auto& emit) { body(emit); }, [](int) {}, {.clock = &clock});
         });
         break;
@@ -652,7 +652,7 @@ TEST_CASE("a report counts a gate that the step's last failure has just shut", "
 TEST_CASE("a report knows until when the gate is shut, whatever the reason for which its step was left",
           "[gate][report]") {
   VirtualClock clock;
-  const auto breaker = planb::circuit_breaker({.failures = 1, .open_for = 30s});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 1, .open_for = 30s});
   const auto busy = [](int&) { throw ProviderError(503, "busy"); };
   const auto report = [&](Step<int> step, planb::RunOptions options = {}) {
     breaker->reset();
@@ -684,7 +684,7 @@ TEST_CASE("a report knows until when the gate is shut, whatever the reason for w
 
 TEST_CASE("a gate that has opened again is no news of an attempt that answered", "[gate][report]") {
   VirtualClock clock;
-  const auto breaker = planb::circuit_breaker({.failures = 1, .open_for = 5s});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 1, .open_for = 5s});
   const ExecutionPlan<int> plan{
       {.name = "only", .provide = 1, .attempts = 2, .schedule = planb::spaced(10s), .gate = breaker}};
   int calls = 0;
@@ -724,7 +724,7 @@ TEST_CASE("a gate that throws when it is looked at after a failure ends the run,
 
 TEST_CASE("all probes are out: nobody knows when, and no report names a time", "[gate][report]") {
   VirtualClock clock;
-  const auto breaker = planb::circuit_breaker({.failures = 1, .open_for = 10s});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 1, .open_for = 10s});
   breaker->force_open(at(10s));
   clock.advance(10s);
   const Admission probe = breaker->admit(clock.now());
@@ -738,7 +738,7 @@ TEST_CASE("all probes are out: nobody knows when, and no report names a time", "
   CHECK(result.report().steps[0].opens_in == (Duration::max)());
   CHECK(log.lines() == Notes{"StepSkipped step=0 alpha gate closed"});
 
-  const auto other = planb::circuit_breaker({.failures = 1});
+  const auto other = planb::circuit_breaker({.failure_threshold = 1});
   other->force_open(at(1min));
   const ExecutionPlan<int> both{{.name = "alpha", .provide = 1, .gate = breaker},
                                 {.name = "beta", .provide = 2, .gate = other}};

@@ -214,8 +214,8 @@ TEST_CASE("a gate that several steps share hears of each of their attempts", "[f
 }
 
 TEST_CASE("breakers open on the failures of their own step, wherever it stands in the chain", "[field-44]") {
-  const auto alphas = planb::circuit_breaker({.failures = 3});
-  const auto betas = planb::circuit_breaker({.failures = 3});
+  const auto alphas = planb::circuit_breaker({.failure_threshold = 3});
+  const auto betas = planb::circuit_breaker({.failure_threshold = 3});
   const ExecutionPlan<FakeProvider> plan{
       {.name = "alpha", .provide = failing("alpha"), .gate = alphas},
       {.name = "beta", .provide = failing("beta"), .gate = betas},
@@ -314,7 +314,7 @@ TEST_CASE("what says nothing about the provider is neutral", "[field-12]") {
 
 #if PLANB_HAS_STOP_TOKEN
 TEST_CASE("cancelled calls are never charged to a breaker", "[field-12]") {
-  const auto breaker = planb::circuit_breaker({.failures = 1});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 1});
   const ExecutionPlan<int> plan{{.name = "alpha", .provide = 1, .gate = breaker}};
   for (int i = 0; i != 5; ++i) {
     std::stop_source stop;
@@ -329,7 +329,7 @@ TEST_CASE("cancelled calls are never charged to a breaker", "[field-12]") {
 #endif
 
 TEST_CASE("a probe whose run is given up inside its attempt makes room for the next one", "[field-41]") {
-  const auto breaker = planb::circuit_breaker({.failures = 1, .open_for = 10s});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 1, .open_for = 10s});
   const ExecutionPlan<FakeProvider> plan{{.name = "alpha", .provide = FakeProvider("alpha"), .gate = breaker}};
   VirtualClock clock;
   breaker->force_open(at(10s));
@@ -490,7 +490,7 @@ TEST_CASE("in scheduled entry, a breaker that opens during the wait before it is
 // ----------------------------------------------------------------------------------------------------
 
 TEST_CASE("a breaker that the step's own failures have opened: the step is left at once, with that reason") {
-  const auto breaker = planb::circuit_breaker({.failures = 2, .open_for = 1min});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 2, .open_for = 1min});
   const FakeProvider alpha = failing("alpha");
   const ExecutionPlan<FakeProvider> plan{
       {.name = "alpha", .provide = alpha, .attempts = 5, .schedule = planb::spaced(1s), .gate = breaker},
@@ -517,7 +517,7 @@ TEST_CASE("a breaker that the step's own failures have opened: the step is left 
 }
 
 TEST_CASE("a wait that ends when the breaker may be tried again is waited, and the next attempt is its probe") {
-  const auto breaker = planb::circuit_breaker({.failures = 1, .open_for = 10s});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 1, .open_for = 10s});
   const Duration delay = GENERATE(Duration(10s) - 1ns, Duration(10s), Duration(11s));
   const ExecutionPlan<FakeProvider> plan{
       {.name = "alpha",
@@ -561,7 +561,7 @@ TEST_CASE("no permit is held while waiting, and before the wait only the opening
 }
 
 TEST_CASE("a gate that refuses after a wait: the step is left with that reason, and is not skipped") {
-  const auto breaker = planb::circuit_breaker({.failures = 100});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 100});
   const ExecutionPlan<FakeProvider> plan{
       {.name = "alpha", .provide = failing("alpha"), .attempts = 3, .schedule = planb::spaced(1s), .gate = breaker},
       {.name = "beta", .provide = FakeProvider("beta")},
@@ -589,7 +589,7 @@ TEST_CASE("a gate that refuses after a wait: the step is left with that reason, 
 }
 
 TEST_CASE("a gate that refuses after the last step's wait: exhausted, with the time that it may open") {
-  const auto breaker = planb::circuit_breaker({.failures = 100});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 100});
   const ExecutionPlan<FakeProvider> plan{
       {.name = "alpha", .provide = failing("alpha"), .attempts = 3, .schedule = planb::spaced(1s), .gate = breaker}};
   VirtualClock clock;
@@ -664,10 +664,11 @@ TEST_CASE("a gate that throws when it is told of a success takes no answer back"
 
 TEST_CASE("a breaker's predicate that throws ends the run as aborted, and the probe's place is given back") {
   bool broken = true;
-  const auto breaker = planb::circuit_breaker({.failures = 1, .open_for = 10s, .counts = [&broken](const Cause&) {
-                                                 if (broken) throw std::runtime_error("predicate");
-                                                 return true;
-                                               }});
+  const auto breaker =
+      planb::circuit_breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [&broken](const Cause&) {
+                                if (broken) throw std::runtime_error("predicate");
+                                return true;
+                              }});
   const ExecutionPlan<FakeProvider> plan{
       {.name = "alpha",
        .provide = FakeProvider("alpha", {Behaviour::status(503), Behaviour::status(503), Behaviour::value("well")}),
@@ -690,7 +691,7 @@ namespace {
 
 // What a program has one of, and its tests share.
 CircuitBreaker& alphas_breaker() {
-  static const std::shared_ptr<CircuitBreaker> breaker = planb::circuit_breaker({.failures = 1});
+  static const std::shared_ptr<CircuitBreaker> breaker = planb::circuit_breaker({.failure_threshold = 1});
   return *breaker;
 }
 
@@ -723,7 +724,7 @@ TEST_CASE_METHOD(FreshBreakers, "a fixture that resets a breaker: this one finds
 }
 
 TEST_CASE("one breaker for two plans: what the one finds out spares the other the call", "[field-43]") {
-  const auto breaker = planb::circuit_breaker({.failures = 1});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 1});
   const FakeProvider alpha = failing("alpha");
   const ExecutionPlan<FakeProvider> chat{{.name = "alpha", .provide = alpha, .gate = breaker},
                                          {.name = "beta", .provide = FakeProvider("beta")}};
@@ -739,7 +740,7 @@ TEST_CASE("one breaker for two plans: what the one finds out spares the other th
 }
 
 TEST_CASE("runs on several threads that share a breaker: the provider gets one probe", "[field-41]") {
-  const auto breaker = planb::circuit_breaker({.failures = 1, .open_for = 10s});
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 1, .open_for = 10s});
   const FakeProvider alpha = failing("alpha");
   const ExecutionPlan<FakeProvider> plan{{.name = "alpha", .provide = alpha, .gate = breaker},
                                          {.name = "beta", .provide = FakeProvider("beta")}};
@@ -775,6 +776,6 @@ TEST_CASE("a closed breaker that counts failures in a row costs no reading of th
     planb::run_with_plan(plan, [](int) {}, {.clock = &clock});
     return clock.readings;
   };
-  CHECK(run(planb::circuit_breaker({.failures = 5})) == 0);
+  CHECK(run(planb::circuit_breaker({.failure_threshold = 5})) == 0);
   CHECK(run(planb::circuit_breaker({.failure_ratio = 0.5})) > 0);  // a window needs the time
 }

@@ -92,12 +92,12 @@ int main() {
   const auto any_sink = [&](auto&& element) {
     if constexpr (requires { element.of; }) sum += element.of;
   };
-  planb::stream_with_plan(plan, produce, any_sink);
-  planb::stream_with_plan(plan, produce, any_sink, stream_options);
-  planb::stream_with_plan(
-      plan, planb::committing([](Client& c, auto& emit) { emit(Answer{c.id}); },
-                              [](const Answer& answer) { return answer.of != 0; }, 8),
-      sink);
+  planb::push_with_plan(plan, produce, any_sink);
+  planb::push_with_plan(plan, produce, any_sink, stream_options);
+  planb::push_with_plan(plan,
+                        planb::committing([](Client& c, auto& emit) { emit(Answer{c.id}); },
+                                          [](const Answer& answer) { return answer.of != 0; }, 8),
+                        sink);
   EXPECT(sum == 2 * 2 + 2 * 2 + 1);
   sum = 0;
   for (Reply element : planb::stream_with_plan(

@@ -127,7 +127,7 @@ int main() {
   EXPECT(clock.elapsed() == 5s);
 
   std::vector<int> got;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       plan, [](int& context, auto& give) { give(context); }, [&](int element) { got.push_back(element); });
   EXPECT(got == std::vector<int>{1});
 

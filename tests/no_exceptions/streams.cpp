@@ -15,6 +15,7 @@
 #endif
 
 using planb::ExecutionPlan;
+using planb::push_with_plan;
 using planb::RunEnd;
 using planb::stream_with_plan;
 using results::Fault;
@@ -51,12 +52,12 @@ void pushed() {
     emit(2);
     return client.id;
   };
-  Result result = stream_with_plan(two_steps(), producer, sink, {.on_event = log});
+  Result result = push_with_plan(two_steps(), producer, sink, {.on_event = log});
   EXPECT(result.has_value() && *result == 2);
   EXPECT(items == Items{1, 1, 2});
   EXPECT(log.lines()[1] == "AttemptFailure #1 step=0 alpha 503, next step");
 
-  Result partial = stream_with_plan(two_steps(), producer, sink, {.partial = planb::PartialStream::prevent_fallback});
+  Result partial = push_with_plan(two_steps(), producer, sink, {.partial = planb::PartialStream::prevent_fallback});
   EXPECT(!partial.has_value());
   EXPECT(partial.error().message ==
          "plan exhausted after partial output (1 element): alpha: 503");
@@ -93,16 +94,16 @@ void a_source_that_does_not_open() {
 
 void a_prelude() {
   Items items;
-  Result result = stream_with_plan(two_steps(),
-                                   planb::committing(
-                                       [](Client& client, auto& emit) -> Result {
-                                         emit(-client.id);
-                                         if (client.id == 1) return ApiError(503);
-                                         emit(1);
-                                         return 0;
-                                       },
-                                       [](int item) { return item > 0; }, 5),
-                                   [&](int item) { items.push_back(item); });
+  Result result = push_with_plan(two_steps(),
+                                 planb::committing(
+                                     [](Client& client, auto& emit) -> Result {
+                                       emit(-client.id);
+                                       if (client.id == 1) return ApiError(503);
+                                       emit(1);
+                                       return 0;
+                                     },
+                                     [](int item) { return item > 0; }, 5),
+                                 [&](int item) { items.push_back(item); });
   EXPECT(result.has_value());
   EXPECT(items == Items{-2, 1});
 }

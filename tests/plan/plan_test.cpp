@@ -244,7 +244,7 @@ TEST_CASE("what comes near to that is accepted", "[plan]") {
 }
 
 TEST_CASE("make gives the plan or the refusal", "[plan]") {
-  const planb::Checked<Plan, planb::PlanRefusal> made = Plan::make({{.name = "a", .provide = 5}});
+  const planb::Checked<Plan, planb::InvalidPlan> made = Plan::make({{.name = "a", .provide = 5}});
   REQUIRE(made.has_value());
   CHECK(run_with_plan(*made, [](int& n) { return n; }) == 5);
   CHECK(made->size() == 1);

@@ -252,7 +252,7 @@ inline void stream(Scene& scene, const planb::ExecutionPlan<Client>& plan, Seen&
       };
       const auto sink = [&scene](int element) { return scene.consume(element); };
       return with_prelude(scene, producer, [&](const auto& with) {
-        Outcome outcome = planb::stream_with_plan(plan, with, sink, options);
+        Outcome outcome = planb::push_with_plan(plan, with, sink, options);
         seen.outcome = outcome.has_value() ? "gives " + std::to_string(*outcome)
                                            : "returns " + std::to_string(outcome.error().status);
       });
@@ -265,7 +265,7 @@ inline void stream(Scene& scene, const planb::ExecutionPlan<Client>& plan, Seen&
       };
       const auto sink = [&scene](Outcome element) { return scene.consume(*element); };
       return with_prelude(scene, producer, [&](const auto& with) {
-        planb::stream_with_plan(plan, with, sink, options);
+        planb::push_with_plan(plan, with, sink, options);
         seen.outcome = "ends";
       });
     }

@@ -225,13 +225,13 @@ using Result = results::Outcome<int, Wide>;
 // Everything that a plan can ask of its caller.
 std::vector<planb::Step<Client>> make_steps(World& world, bool long_names = false) {
   const auto breaker = planb::circuit_breaker(
-      {.failures = 3,
+      {.failure_threshold = 3,
        .open_for =
            [&world](int) {
              world.take_turn(Place::gate);
              return Duration(10s);
            },
-       .counts =
+       .counts_as_failure =
            [&world](const Cause&) {
              world.take_turn(Place::gate);
              return true;
@@ -607,7 +607,7 @@ TEST_CASE("a plan whose nth allocation fails, for every n: nothing has happened"
   });
   try_to([&] {
     const ExecutionPlan<Client> plan(steps);
-    const ExecutionPlan<Client> other = plan.with_classifier(planb::http_classifier(planb::Refusal::abort));
+    const ExecutionPlan<Client> other = plan.with_classifier(planb::http_classifier(planb::ContentRefusal::abort));
     world.check(other.size() == plan.size(), "a plan of the same length");
   });
   // What was left alone still works.

@@ -106,8 +106,9 @@ struct Scene {
 #endif
     for (std::size_t i = 0; i != c.gates.size(); ++i) {
       if (c.gates[i].breaker) {
-        gates.push_back(planb::circuit_breaker(
-            {.failures = c.gates[i].trips_after, .open_for = c.gates[i].trips_for, .honour_retry_after = false}));
+        gates.push_back(planb::circuit_breaker({.failure_threshold = c.gates[i].trips_after,
+                                                .open_for = c.gates[i].trips_for,
+                                                .honour_retry_after = false}));
       } else {
         gates.push_back(std::make_shared<ScriptedGate>(*this, static_cast<int>(i), c.gates[i]));
       }

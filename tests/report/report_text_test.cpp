@@ -93,7 +93,7 @@ TEST_CASE("a report's text has one entry for each step, and tells the ends apart
        Steps{{.name = "alpha",
               .provide = failing(503),
               .attempts = 9,
-              .gate = planb::circuit_breaker({.failures = 2, .open_for = 30s})}},
+              .gate = planb::circuit_breaker({.failure_threshold = 2, .open_for = 30s})}},
        RunEnd::exhausted, "plan exhausted: alpha: 2 attempts, last 503 service unavailable, circuit open for 30 s"},
       {"a breaker that only a reset closes",
        Steps{{.name = "alpha", .provide = failing(503), .gate = closed_until((TimePoint::max)())}}, RunEnd::exhausted,

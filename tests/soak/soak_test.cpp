@@ -136,9 +136,9 @@ TEST_CASE("threads share a breaker: probes that race, fail, are stopped or aband
   soak([](Gang& at_once, unsigned turn) {
     std::vector<std::pair<CircuitState, CircuitState>> changes;  // told by one thread at a time
     const auto breaker = planb::circuit_breaker(
-        {.failures = 2,
+        {.failure_threshold = 2,
          .open_for = 1ms,
-         .probes = 2,
+         .half_open_probes = 2,
          .on_change = [&changes](CircuitState from, CircuitState to, TimePoint) { changes.emplace_back(from, to); }});
     const ExecutionPlan<int> plan{{.name = "a", .provide = 1, .attempts = 2, .gate = breaker},
                                   {.name = "b", .provide = 2}};

@@ -154,7 +154,7 @@ Seen by_push(const Options& o) {
   VirtualClock clock;
   const Calls calls(o, seen);
   guarded(seen, [&] {
-    planb::stream_with_plan(
+    planb::push_with_plan(
         plan_of(o), [&](int&, auto& emit, const Attempt& attempt) { emit(calls(attempt)); }, [](int) {},
         {.budget = o.budget, .clock = &clock});
   });
@@ -316,7 +316,7 @@ TEST_CASE("a breaker takes the longest durations", "[duration]") {
     INFO(unit);
     VirtualClock clock;
     const auto breaker = planb::circuit_breaker(
-        {.failure_ratio = 0.5, .window = longest, .minimum_volume = 2, .open_for = longest, .longest_hint = longest});
+        {.failure_ratio = 0.5, .minimum_calls = 2, .window = longest, .open_for = longest, .longest_hint = longest});
     const auto fails = [&] {
       planb::Admission admission = breaker->admit(clock.now());
       REQUIRE(admission.permit);

@@ -63,10 +63,10 @@ planb::ExecutionPlan<Model> models() {
        .attempts = 2,
        .schedule = planb::exponential(1ms),
        .retry_while = [](const Fault& fault) { return fault.status == 503; },
-       .classify = planb::http_classifier<Fault>(planb::Refusal::next_step)},
+       .classify = planb::http_classifier<Fault>(planb::ContentRefusal::next_step)},
       {.name = "beta",
        .provide = [] { return Outcome<Model, Fault>(Model{2}); },
-       .gate = planb::circuit_breaker({.failures = 3})},
+       .gate = planb::circuit_breaker({.failure_threshold = 3})},
   };
 }
 
@@ -98,7 +98,7 @@ void runs() {
 void streams() {
   planb::testing::VirtualClock clock;
   std::string screen;
-  const Outcome<int, Fault> pushed = planb::stream_with_plan(
+  const Outcome<int, Fault> pushed = planb::push_with_plan(
       models(),
       [](Model& model, auto& emit) -> Outcome<int, Fault> {
         for (const std::string& token : model.tokens) emit(token);

@@ -114,7 +114,7 @@ Plan chain() {
        .attempts = 3,
        .schedule = planb::jittered(planb::capped(planb::exponential(100ms), 5s)),
        .retry_while = [](const LlmError& e) { return e.status == 429 || e.status >= 500; },
-       .classify = planb::http_classifier<LlmError, Large>(planb::Refusal::next_step)
+       .classify = planb::http_classifier<LlmError, Large>(planb::ContentRefusal::next_step)
                        .on_status(404, {.action = planb::Action::abort})
                        .on_code("quota_*", {.action = planb::Action::next_step, .alert = true})
                        .on_text("try another", {.action = planb::Action::next_step}),

@@ -69,23 +69,23 @@ planb::ExecutionPlan<Model> models() {
 void pushed() {
   planb::testing::VirtualClock clock;
   std::string screen;
-  planb::stream_with_plan(
+  planb::push_with_plan(
       models(), [](Model& model, auto& emit) { model.stream(emit); },
       [&](const std::string& token) { screen += token; },
       {.on_event = [&](const planb::Event& event) { expect(!to_string(event).empty()); }, .clock = &clock});
   expect(screen == "1212123");
   std::size_t count = 0;
-  const std::size_t length = planb::stream_with_plan(models(),
-                                                     planb::committing(
-                                                         [](Model& model, auto& emit, const planb::Attempt& attempt) {
-                                                           if (attempt.step_index == 0)
-                                                             throw planb::ProviderError(503, "down");
-                                                           model.stream(emit);
-                                                           return model.tokens.size();
-                                                         },
-                                                         [](const std::string& token) { return token == "3"; }, 8),
-                                                     [&](const std::string&) { return ++count < 3; },
-                                                     {.clock = &clock, .partial = planb::PartialStream::prevent_retry});
+  const std::size_t length = planb::push_with_plan(models(),
+                                                   planb::committing(
+                                                       [](Model& model, auto& emit, const planb::Attempt& attempt) {
+                                                         if (attempt.step_index == 0)
+                                                           throw planb::ProviderError(503, "down");
+                                                         model.stream(emit);
+                                                         return model.tokens.size();
+                                                       },
+                                                       [](const std::string& token) { return token == "3"; }, 8),
+                                                   [&](const std::string&) { return ++count < 3; },
+                                                   {.clock = &clock, .partial = planb::PartialStream::prevent_retry});
   expect(length == 3 && count == 3);
 }
 
@@ -162,10 +162,10 @@ void gates() {
   planb::testing::VirtualClock clock;
   int changes = 0;
   const auto breaker = planb::circuit_breaker(
-      {.failures = 2,
+      {.failure_threshold = 2,
        .failure_ratio = 0.5,
        .open_for = [](int openings) { return openings * 10s; },
-       .counts = [](const planb::ProviderError& error) { return error.status >= 500; },
+       .counts_as_failure = [](const planb::ProviderError& error) { return error.status >= 500; },
        .on_change = [&](planb::CircuitState, planb::CircuitState, planb::TimePoint) { ++changes; }});
   const planb::ExecutionPlan<int> plan{
       {.name = "guarded", .provide = 1, .attempts = 3, .gate = breaker},

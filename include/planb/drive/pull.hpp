@@ -1,4 +1,4 @@
-// stream_with_plan, pulled: the elements that a plan's sources give, as a range.
+// stream_with_plan: the elements that a plan's sources give, as a range.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -22,7 +22,7 @@ template <class Ctx, class Env, class Source>
 
 }  // namespace detail
 
-// Pull form: a range of the elements of `source(ctx)`, or `source(ctx, attempt)`, which returns an input range (a view,
+// A range of the elements of `source(ctx)`, or `source(ctx, attempt)`, which returns an input range (a view,
 // a container, a generator) or an expected-like of one. The plan, the source and the options are copied; nothing runs
 // before begin(). See PlanStream.
 //

@@ -1,4 +1,4 @@
-// stream_with_plan, pushed: drive a producer of elements through a plan, into a sink.
+// push_with_plan: drive a producer of elements through a plan, into a sink.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -14,7 +14,6 @@
 #include <planb/plan/detail/view.hpp>
 #include <planb/plan/plan.hpp>
 
-#include <concepts>
 #include <type_traits>
 #include <utility>
 
@@ -22,15 +21,12 @@ namespace planb::inline PLANB_ABI {
 
 namespace detail {
 
-template <class S>
-concept NotOptions = !std::same_as<std::remove_cvref_t<S>, StreamOptions>;
-
 template <class Ctx, class Env, class F, class Sink>
 decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink, const StreamOptions& options);
 
 }  // namespace detail
 
-// Push form: for each attempt calls producer(ctx, emit), or producer(ctx, emit, attempt) where it takes a const
+// For each attempt calls producer(ctx, emit), or producer(ctx, emit, attempt) where it takes a const
 // Attempt&, until one succeeds. emit(x) hands x to `sink`, which may return nothing, or a bool: whether it wants more.
 // Gives what the producer returns, and fails, as run_with_plan does.
 //
@@ -39,21 +35,15 @@ decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink
 // sink throws ends the run and leaves unchanged; the attempt has then been interrupted. When a stop is requested or the
 // budget is gone, no further element reaches the sink, and the attempt has failed, also where that happens while the
 // sink has the last one. CurrentMetadata is set while the sink runs, since it runs within the producer.
-template <class Ctx, class Env, class F, detail::NotOptions Sink>
-decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink) {
+template <class Ctx, class Env, class F, class Sink>
+decltype(auto) push_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink) {
   return detail::push(plan, producer, sink, detail::no_options<StreamOptions>());
 }
 
-template <class Ctx, class Env, class F, detail::NotOptions Sink>
-decltype(auto) stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink,
-                                const StreamOptions& options) {
+template <class Ctx, class Env, class F, class Sink>
+decltype(auto) push_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink,
+                              const StreamOptions& options) {
   return detail::push(plan, producer, sink, options);
-}
-
-// RunOptions are no StreamOptions: says so.
-template <class Ctx, class Env, class F, detail::NotOptions Sink, std::same_as<RunOptions> Options>
-void stream_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&&, const Options& options) {
-  detail::push(plan, producer, options, detail::no_options<StreamOptions>());
 }
 
 namespace detail {
@@ -86,14 +76,12 @@ decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink
   using Rule = decltype(detail::commit_rule(producer));
   constexpr bool takes_emit =
       CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&, Emit<PushStream<Sink, Rule>>&>;
-  constexpr bool is_sink = !std::is_same_v<std::remove_const_t<Sink>, RunOptions>;
-  static_assert(is_sink, "planb: stream_with_plan() takes planb::StreamOptions, not RunOptions");
   static_assert(std::is_void_v<Env>,
                 "planb: this plan's factories need an Env: bind it first, with plan.capture_requirements(env)");
-  static_assert(!is_sink || takes_emit,
+  static_assert(takes_emit,
                 "planb: the producer of a stream must take the plan's context and `emit`, `fn(Ctx&, auto& emit)` or "
                 "`fn(Ctx&, auto& emit, const planb::Attempt&)`");
-  if constexpr (is_sink && std::is_void_v<Env> && takes_emit) {
+  if constexpr (std::is_void_v<Env> && takes_emit) {
     using Body = PushBody<Ctx, F, Sink>;
     using Result = typename Body::Result;
     static_assert(accepts_value<F, Result>, "planb: accepting() needs a callable that returns a value, not void");

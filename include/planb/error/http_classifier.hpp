@@ -18,7 +18,7 @@ namespace planb::inline PLANB_ABI {
 
 // What a refusal means: the provider answers that its policy forbids the content. A decision of the caller's, so it has
 // no default.
-enum class Refusal : unsigned char {
+enum class ContentRefusal : unsigned char {
   next_step = 1,  // another provider may answer
   next_guarded,   // only a later step whose enter_when accepts the refusal, such as a lenient model; none does: abort
   abort,
@@ -48,8 +48,8 @@ enum class Refusal : unsigned char {
 template <class... E>
 class HttpClassifier {
  public:
-  // Refuses what is no Refusal, such as `Refusal{}`, with std::invalid_argument.
-  explicit HttpClassifier(Refusal refusal);
+  // Refuses what is no ContentRefusal, such as `ContentRefusal{}`, with std::invalid_argument.
+  explicit HttpClassifier(ContentRefusal refusal);
 
   HttpClassifier(const HttpClassifier&) noexcept = default;  // and no move: a moved-from one could not answer
   HttpClassifier& operator=(const HttpClassifier&) noexcept = default;
@@ -98,28 +98,29 @@ class HttpClassifier {
   std::shared_ptr<const detail::HttpRules> rules_;
 };
 
-// As in `.classify = http_classifier(Refusal::abort)`, or with the caller's own error types:
-// `plan.with_classifier(http_classifier<LlmError, CurlError>(Refusal::next_step).on_status(404, {Action::abort}))`.
+// As in `.classify = http_classifier(ContentRefusal::abort)`, or with the caller's own error types:
+// `plan.with_classifier(http_classifier<LlmError, CurlError>(ContentRefusal::next_step).on_status(404,
+// {Action::abort}))`.
 template <class... E>
-[[nodiscard]] HttpClassifier<E...> http_classifier(Refusal refusal) {
+[[nodiscard]] HttpClassifier<E...> http_classifier(ContentRefusal refusal) {
   return HttpClassifier<E...>(refusal);
 }
 
 namespace detail {
 
-[[nodiscard]] inline Verdict verdict_of(planb::Refusal refusal) {
+[[nodiscard]] inline Verdict verdict_of(planb::ContentRefusal refusal) {
   switch (refusal) {
-    case planb::Refusal::next_step: return {Action::next_step, false, FailureClass::content_refused};
-    case planb::Refusal::next_guarded: return {Action::next_guarded, false, FailureClass::content_refused};
-    case planb::Refusal::abort: return {Action::abort, false, FailureClass::content_refused};
+    case planb::ContentRefusal::next_step: return {Action::next_step, false, FailureClass::content_refused};
+    case planb::ContentRefusal::next_guarded: return {Action::next_guarded, false, FailureClass::content_refused};
+    case planb::ContentRefusal::abort: return {Action::abort, false, FailureClass::content_refused};
   }
-  refuse("http_classifier: say what a refusal means: Refusal::next_step, next_guarded or abort");
+  refuse("http_classifier: say what a refusal means: ContentRefusal::next_step, next_guarded or abort");
 }
 
 }  // namespace detail
 
 template <class... E>
-HttpClassifier<E...>::HttpClassifier(Refusal refusal)
+HttpClassifier<E...>::HttpClassifier(ContentRefusal refusal)
     : rules_(std::make_shared<const detail::HttpRules>(detail::verdict_of(refusal))) {
   static_assert((std::is_same_v<E, std::remove_cvref_t<E>> && ...),
                 "planb: http_classifier<E...> names error types without const or reference");

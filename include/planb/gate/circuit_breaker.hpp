@@ -116,27 +116,28 @@ class CircuitHook {
   detail::Function<void(CircuitState, CircuitState, TimePoint)> call_;
 };
 
-// Write it with designated initialisers: {.failures = 3, .open_for = 10s}.
+// Write it with designated initialisers: {.failure_threshold = 3, .open_for = 10s}.
 struct CircuitBreakerOptions {
-  // Opens after this many counted failures in a row. Neither this nor `failure_ratio` given: 5.
-  std::optional<int> failures = std::nullopt;
+  // Opens after this many consecutive counted failures. Neither this nor `failure_ratio` given: 5.
+  std::optional<int> failure_threshold = std::nullopt;
 
   // Opens where this share of the calls in the last `window` are counted failures (above 0, at most 1), and there were
-  // at least `minimum_volume` of them, this failure included. Given together with `failures`: whichever comes first.
+  // at least `minimum_calls` of them, this failure included. Given together with `failure_threshold`: whichever comes
+  // first.
   std::optional<double> failure_ratio = std::nullopt;
+  int minimum_calls = 10;
   SaturatedDuration window = std::chrono::minutes(1);
-  int minimum_volume = 10;
 
   // The time for which nothing passes.
   OpenPeriod open_for = std::chrono::seconds(30);
 
   // Half-open, this many calls pass and no more; it closes when as many have succeeded. One counted failure opens it
   // again. A stream has succeeded with its first output.
-  int probes = 1;
+  int half_open_probes = 1;
 
   // Which failures count, in the forms of Step::retry_while. The others are neutral, neither failures nor successes, as
   // are interruptions and defects, about which it is not asked. Not given: errors, timeouts and refused values count.
-  detail::ErrorPredicate counts = {};
+  detail::ErrorPredicate counts_as_failure = {};
 
   // Whether the wait hint of the failure that opens it makes the open period longer, up to `longest_hint`. So does that
   // of a counted failure which comes later, of a call that was let through before, from the time of that failure.
@@ -149,8 +150,8 @@ struct CircuitBreakerOptions {
   CircuitHook on_change = {};
 };
 
-// Closed, it counts failures; open, it refuses at once, without a call or a wait; half-open, it lets `probes` calls
-// through and closes or opens again by what becomes of them. A success ends a row of failures.
+// Closed, it counts failures; open, it refuses at once, without a call or a wait; half-open, it lets `half_open_probes`
+// calls through and closes or opens again by what becomes of them. A success ends a run of consecutive failures.
 //
 // Each change of state begins a new generation: what comes of a call that was let through before changes nothing, but
 // that its wait hint may make an open period longer. A call that ends neutral (its permit is dropped, its failure does
@@ -237,7 +238,7 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
   }
   // Half-open, each permit becomes a success, a change of state, or a place that is free again.
   [[nodiscard]] bool has_place() const noexcept {
-    return running_.size() + static_cast<std::size_t>(succeeded_) < static_cast<std::size_t>(options_.probes);
+    return running_.size() + static_cast<std::size_t>(succeeded_) < static_cast<std::size_t>(options_.half_open_probes);
   }
   void end_probe(Word ticket) noexcept { running_.erase(std::find(running_.begin(), running_.end(), ticket)); }
   [[nodiscard]] bool count_failure(TimePoint now) noexcept;
@@ -267,7 +268,7 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
   bool telling_ = false;
 };
 
-// A breaker to be shared: .gate = planb::circuit_breaker({.failures = 3}).
+// A breaker to be shared: .gate = planb::circuit_breaker({.failure_threshold = 3}).
 [[nodiscard]] inline std::shared_ptr<CircuitBreaker> circuit_breaker(CircuitBreakerOptions options = {}) {
   return std::make_shared<CircuitBreaker>(std::move(options));
 }
@@ -275,7 +276,7 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
 inline CircuitBreaker::CircuitBreaker(CircuitBreakerOptions options)
     : options_([&] {
         check(options);
-        if (!options.failures && !options.failure_ratio) options.failures = 5;
+        if (!options.failure_threshold && !options.failure_ratio) options.failure_threshold = 5;
         return std::move(options);
       }()),
       window_(options_.failure_ratio ? std::make_unique<detail::OutcomeWindow>(options_.window) : nullptr) {
@@ -360,7 +361,7 @@ inline void CircuitBreaker::on_first_output(std::uint64_t ticket, TimePoint now)
 inline void CircuitBreaker::probe_succeeded(Word ticket, TimePoint now) {
   Lock lock(mutex_);
   if (!is_current(ticket)) return;
-  if (succeeded_ + 1 == options_.probes) {
+  if (succeeded_ + 1 == options_.half_open_probes) {
     change(CircuitState::closed, now);
   } else {
     end_probe(ticket);
@@ -373,7 +374,7 @@ inline void CircuitBreaker::on_failure(std::uint64_t ticket, const Cause& cause,
   const PlaceKeeper place(*this, ticket);
   if (!may_be_current(ticket) && !(options_.honour_retry_after && state() == CircuitState::open)) return;
   if (cause.kind() == CauseKind::interrupted || cause.kind() == CauseKind::defect) return;
-  if (options_.counts && !options_.counts(cause)) return;
+  if (options_.counts_as_failure && !options_.counts_as_failure(cause)) return;
   Lock lock(mutex_);
   if (!is_current(ticket)) return extend(cause, now, lock);
   if (is_probe(ticket) || count_failure(now)) open(ticket, cause, now, lock);
@@ -389,15 +390,15 @@ inline void CircuitBreaker::on_dropped(std::uint64_t ticket) noexcept {
 // Whether this one opens the breaker.
 inline bool CircuitBreaker::count_failure(TimePoint now) noexcept {
   bool opens = false;
-  if (options_.failures) {
+  if (options_.failure_threshold) {
     const int row = row_.load(std::memory_order_relaxed);
-    if (row < *options_.failures) set_row(row + 1);
-    opens = row + 1 >= *options_.failures;
+    if (row < *options_.failure_threshold) set_row(row + 1);
+    opens = row + 1 >= *options_.failure_threshold;
   }
   if (window_ != nullptr) {
     const detail::OutcomeWindow::Counts counts = window_->add_failure(now);
     opens =
-        opens || (counts.all >= static_cast<std::uint64_t>(options_.minimum_volume) &&
+        opens || (counts.all >= static_cast<std::uint64_t>(options_.minimum_calls) &&
                   static_cast<double>(counts.failures) / static_cast<double>(counts.all) >= *options_.failure_ratio);
   }
   return opens;
@@ -488,23 +489,24 @@ inline void CircuitBreaker::tell(Lock& lock) {
 
 inline void CircuitBreaker::check(const CircuitBreakerOptions& options) {
   const auto refuse = [](const std::string& what) { detail::refuse("circuit breaker: " + what); };
-  if (options.failures && *options.failures < 1) {
-    refuse("`failures` is " + std::to_string(*options.failures) +
-           "; it is how many failures in a row open it, so it must be 1 or more");
+  if (options.failure_threshold && *options.failure_threshold < 1) {
+    refuse("`failure_threshold` is " + std::to_string(*options.failure_threshold) +
+           "; it is how many consecutive failures open it, so it must be 1 or more");
   }
   if (options.failure_ratio && !(*options.failure_ratio > 0 && *options.failure_ratio <= 1)) {
     refuse("`failure_ratio` is " + std::to_string(*options.failure_ratio) +
            "; it is a share of the calls, so it must be above 0 and at most 1");
   }
   if (options.window <= Duration::zero()) refuse("`window` must be above zero; give the time to look back over");
-  if (options.minimum_volume < 1) {
-    refuse("`minimum_volume` is " + std::to_string(options.minimum_volume) + "; it must be 1 or more calls");
+  if (options.minimum_calls < 1) {
+    refuse("`minimum_calls` is " + std::to_string(options.minimum_calls) + "; it must be 1 or more calls");
   }
   if (const std::optional<Duration> fixed = options.open_for.fixed(); fixed && *fixed <= Duration::zero()) {
     refuse("`open_for` must be above zero; give the time for which nothing is to pass");
   }
-  if (options.probes < 1) {
-    refuse("`probes` is " + std::to_string(options.probes) + "; without one it could never close again: 1 or more");
+  if (options.half_open_probes < 1) {
+    refuse("`half_open_probes` is " + std::to_string(options.half_open_probes) +
+           "; without one it could never close again: 1 or more");
   }
   if (options.longest_hint < Duration::zero()) {
     refuse("`longest_hint` is negative; `honour_retry_after = false` leaves wait hints aside");

@@ -29,7 +29,7 @@
 namespace planb::inline PLANB_ABI {
 
 // Why a plan was refused.
-struct PlanRefusal {
+struct InvalidPlan {
   std::string text;
 
   // Names the step, by its index where it has no name, and says what to do.
@@ -61,8 +61,8 @@ class ExecutionPlan {
   }
 
   // The same, with the refusal as a value.
-  [[nodiscard]] static Checked<ExecutionPlan, PlanRefusal> make(std::vector<step_type> steps) {
-    if (std::string text = refusal(steps); !text.empty()) return PlanRefusal{std::move(text)};
+  [[nodiscard]] static Checked<ExecutionPlan, InvalidPlan> make(std::vector<step_type> steps) {
+    if (std::string text = refusal(steps); !text.empty()) return InvalidPlan{std::move(text)};
     return ExecutionPlan(std::move(steps), Unchecked{});
   }
 
