@@ -1,4 +1,4 @@
-// expect-first: planb: an event handler must take one of AttemptStart, AttemptSuccess, AttemptFailure, StepSkipped or Event
+// expect-first: planb: an event handler must take one of AttemptStart, FirstOutput, AttemptSuccess, AttemptFailure
 #include <planb/engine/run_options.hpp>
 
 #include <string>

@@ -111,7 +111,8 @@ TEST_CASE("the chain goes from the failing step to the next, to the one that ans
                           [](const planb::AttemptSuccess& e) {
                             return "success " + std::to_string(e.attempt) + "/" + std::to_string(e.step_index);
                           },
-                          [](const planb::StepSkipped&) { return std::string("skipped"); }}));
+                          [](const planb::StepSkipped&) { return std::string("skipped"); },
+                          [](const auto&) { return std::string("other"); }}));
   }
   CHECK(events == std::vector<std::string>{"start 1/0 at 0 ns", "failure 1/0 503", "start 2/0 at 20 ms",
                                            "failure 2/0 503", "start 3/1 at 20 ms", "failure 3/1 429",

@@ -49,7 +49,7 @@ Strings story(const AttemptLog& log) {
                                     line(e, "failure");
                                     lines.back() += " " + std::to_string(e.cause.status().value_or(0));
                                   },
-                                  [&](const planb::StepSkipped&) { lines.push_back("skipped"); }});
+                                  [&](const planb::StepSkipped&) { lines.push_back("skipped"); }, [](const auto&) {}});
   }
   return lines;
 }

@@ -41,7 +41,8 @@ Strings story(const AttemptLog& log) {
                                   [&](const planb::StepSkipped& e) {
                                     line(e, "skipped");
                                     lines.back() += std::string(" ") + to_string(e.reason);
-                                  }});
+                                  },
+                                  [](const auto&) {}});
   }
   return lines;
 }

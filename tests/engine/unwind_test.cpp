@@ -99,7 +99,8 @@ std::string brief(const Event& event) {
                                  (e.next.kind == planb::NextMove::end ? planb::to_string(e.next.run_end) : "goes on");
                         },
                         [](const AttemptSuccess& e) { return "success " + std::to_string(e.attempt); },
-                        [](const StepSkipped& e) { return "skipped " + std::to_string(e.step_index); }});
+                        [](const StepSkipped& e) { return "skipped " + std::to_string(e.step_index); },
+                        [](const auto&) { return std::string("other"); }});
 }
 
 auto recording(Journal& journal) {

@@ -494,7 +494,7 @@ TEST_CASE("a refused value gives the same events as an error", "[field-54]") {
                                                std::to_string(static_cast<int>(e.next.reason)) + " " +
                                                std::to_string(e.next.delay / 1ms));
                             },
-                            [&](const planb::StepSkipped&) { shapes.emplace_back("skipped"); }});
+                            [&](const planb::StepSkipped&) { shapes.emplace_back("skipped"); }, [](const auto&) {}});
     }
     return shapes;
   };

@@ -434,6 +434,8 @@ struct World {
     stopped_at_start = false;
   }
 
+  static void see(const planb::FirstOutput&) {}
+  static void see(const planb::RunFinish&) {}
   void see(const planb::StepSkipped& e) {
     check(!running, "no step is skipped within an attempt");
     check(e.step_index > entered, "steps come in order, each once");

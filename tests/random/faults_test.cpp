@@ -160,6 +160,7 @@ struct World {
                                     check(!inside, "steps skipped between attempts");
                                     ++skipped;
                                   },
+                                  [](const planb::FirstOutput&) {}, [](const planb::RunFinish&) {},
                                   [&](const auto& end) {
                                     check(inside && end.attempt == ++ends && ends == starts,
                                           "each end after its start");

@@ -384,6 +384,8 @@ struct Scene {
          model::failure_line(e.attempt, e.step_index, e.step_attempt, e.step_name, e.duration, text(e.cause), e.verdict,
                              next));
   }
+  static void see(const planb::FirstOutput&) {}
+  static void see(const planb::RunFinish&) {}
   void see(const planb::StepSkipped& e) {
     check(!running, "a skipped step within an attempt");
     check(e.step_index > entered, "skipped steps in order");

@@ -52,6 +52,8 @@ struct Brief {
   std::string operator()(const AttemptFailure& e) const { return "F" + std::to_string(e.attempt); }
   std::string operator()(const AttemptSuccess& e) const { return "T" + std::to_string(e.attempt); }
   std::string operator()(const StepSkipped& e) const { return "K" + std::to_string(e.step_index); }
+  std::string operator()(const planb::FirstOutput& e) const { return "O" + std::to_string(e.attempt); }
+  std::string operator()(const planb::RunFinish&) const { return "E"; }
 };
 
 std::vector<std::string> brief(const std::vector<Event>& events) {
@@ -80,7 +82,7 @@ bool paired(const std::vector<Event>& events) {
                                                     },
                                                     [&](const AttemptFailure& e) { return closes(e); },
                                                     [&](const AttemptSuccess& e) { return closes(e); },
-                                                    [&](const StepSkipped&) { return !open; }});
+                                                    [&](const auto&) { return !open; }});
     if (!fits) return false;
   }
   return !open;

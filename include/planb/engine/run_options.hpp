@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace planb::inline PLANB_ABI {
 
@@ -34,6 +35,7 @@ struct RunOptions {
   StepEntry entry = StepEntry::immediate;
   std::optional<FailureStyle> failure = std::nullopt;  // none: aggregate for a plan, original for retry()
   std::optional<std::uint64_t> seed = std::nullopt;    // of the jitter; none: every run draws another sequence
+  std::string label = {};                              // the id of a request, say: in every event and in the report
 };
 
 }  // namespace planb::inline PLANB_ABI

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace planb::inline PLANB_ABI {
 
@@ -29,6 +30,7 @@ struct StreamOptions {
   StepEntry entry = StepEntry::immediate;
   std::optional<FailureStyle> failure = std::nullopt;
   std::optional<std::uint64_t> seed = std::nullopt;
+  std::string label = {};
   PartialStream partial = PartialStream::allow;
 };
 

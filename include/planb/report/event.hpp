@@ -7,6 +7,8 @@
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/awaited.hpp>
 #include <planb/report/detail/text.hpp>
+#include <planb/report/reasons.hpp>
+#include <planb/report/report.hpp>
 #include <planb/time/clock.hpp>
 
 #include <concepts>
@@ -18,37 +20,6 @@
 
 namespace planb::inline PLANB_ABI {
 
-// How a run ended.
-enum class RunEnd : unsigned char {
-  running,      // it has not
-  succeeded,
-  exhausted,    // no step left
-  aborted,      // a classifier said so, or a rule of the caller's threw
-  deadline,     // the budget is gone, or no step was left for lack of time
-  interrupted,  // a stop was requested
-  defect,       // a Defect was thrown
-};
-
-// Why a step was passed over without an attempt.
-enum class SkipReason : unsigned char {
-  declined,     // its enter_when (in scheduled entry: its predicate or schedule) did not accept the cause before it
-  gate_closed,  // its gate refused
-  out_of_time,  // the reserves of later steps left it no time
-};
-
-// Why a step was left, or the run ended, after a failed attempt.
-enum class LeaveReason : unsigned char {
-  none,
-  classified,      // the classifier sent the error on
-  not_retryable,   // retry_while said no
-  attempts_spent,  // all attempts of the step are used up
-  schedule_ended,
-  wait_too_long,   // longer than max_wait, or a wait hint above a minute without one
-  out_of_time,     // the wait would not end within the time left to the step
-  gate_closed,     // the step's gate refuses further attempts
-  partial_output,  // of a stream: StreamOptions::partial allows no further attempt after output
-};
-
 // What follows a failed attempt, as the failed step decided it. Entering the next step, or a stop, may still change it.
 struct NextMove {
   enum Kind : unsigned char { retry, next_step, end };
@@ -59,12 +30,26 @@ struct NextMove {
   LeaveReason reason = LeaveReason::none;    // of all but a retry
 };
 
+// Each event has the label of its run, RunOptions::label.
 struct AttemptStart {
   int attempt = 0;       // across all steps, from 1
   int step_attempt = 0;  // within the step, from 1
   int step_index = 0;    // from 0
   std::string step_name = {};
   TimePoint at{};
+  Duration gate_wait{};  // how long the step waited for its gate before this attempt
+  std::string label = {};
+};
+
+// Of a stream: an attempt's first output is about to reach the consumer. Once per attempt that has output.
+struct FirstOutput {
+  int attempt = 0;
+  int step_attempt = 0;
+  int step_index = 0;
+  std::string step_name = {};
+  TimePoint at{};
+  Duration after{};  // since the attempt's start
+  std::string label = {};
 };
 
 struct AttemptSuccess {
@@ -74,6 +59,7 @@ struct AttemptSuccess {
   std::string step_name = {};
   TimePoint at{};
   Duration duration{};  // since the attempt's start
+  std::string label = {};
 };
 
 struct AttemptFailure {
@@ -86,6 +72,7 @@ struct AttemptFailure {
   Cause cause = {};
   std::optional<Verdict> verdict = std::nullopt;  // a classifier's or an acceptance check's; none: nobody was asked
   NextMove next = {};
+  std::string label = {};
 };
 
 // A step was passed over without an attempt.
@@ -95,19 +82,47 @@ struct StepSkipped {
   TimePoint at{};
   SkipReason reason = SkipReason::declined;
   std::optional<TimePoint> opens_at = std::nullopt;  // of a closed gate: when it may be tried again
+  std::string label = {};
+};
+
+// The run is over: once for every run that began, after everything else, and before its result or exception reaches the
+// caller.
+struct RunFinish {
+  RunEnd end = RunEnd::succeeded;
+  RunReport report = {};  // where there was no memory for it, one without steps
+  TimePoint at{};
+  Duration duration{};  // since the run began
+  std::string label = {};
 };
 
 namespace detail {
-struct EventAccess;
-}
 
-// One of the four. Owns what it tells, so a handler may store it.
+struct EventAccess;
+
+// A bit for each kind of event; none for what is no event.
+template <class E>
+inline constexpr unsigned event_kind = 0;
+template <>
+inline constexpr unsigned event_kind<AttemptStart> = 1;
+template <>
+inline constexpr unsigned event_kind<FirstOutput> = 2;
+template <>
+inline constexpr unsigned event_kind<AttemptSuccess> = 4;
+template <>
+inline constexpr unsigned event_kind<AttemptFailure> = 8;
+template <>
+inline constexpr unsigned event_kind<StepSkipped> = 16;
+template <>
+inline constexpr unsigned event_kind<RunFinish> = 32;
+
+}  // namespace detail
+
+// One of the six. Owns what it tells, so a handler may store it.
 class Event {
  public:
   template <class E>
-    requires(std::same_as<E, AttemptStart> || std::same_as<E, AttemptSuccess> || std::same_as<E, AttemptFailure> ||
-             std::same_as<E, StepSkipped>)
-  explicit Event(E event) noexcept : event_(std::in_place_type<E>, std::move(event)) {}
+  requires(detail::event_kind<E> != 0) explicit Event(E event) noexcept
+      : event_(std::in_place_type<E>, std::move(event)) {}
 
   // Calls f with the event that it is.
   template <class F>
@@ -126,7 +141,7 @@ class Event {
  private:
   friend struct detail::EventAccess;
 
-  std::variant<AttemptStart, AttemptSuccess, AttemptFailure, StepSkipped> event_;
+  std::variant<AttemptStart, FirstOutput, AttemptSuccess, AttemptFailure, StepSkipped, RunFinish> event_;
 };
 
 namespace detail {
@@ -148,60 +163,7 @@ struct overloaded : Fs... {
 template <class... Fs>
 overloaded(Fs...) -> overloaded<Fs...>;
 
-[[nodiscard]] constexpr const char* to_string(RunEnd end) noexcept {
-  switch (end) {
-    case RunEnd::running: return "running";
-    case RunEnd::succeeded: return "succeeded";
-    case RunEnd::exhausted: return "exhausted";
-    case RunEnd::aborted: return "aborted";
-    case RunEnd::deadline: return "deadline exceeded";
-    case RunEnd::interrupted: return "interrupted";
-    case RunEnd::defect: return "defect";
-  }
-  return "unknown";
-}
-
-[[nodiscard]] constexpr const char* to_string(SkipReason reason) noexcept {
-  switch (reason) {
-    case SkipReason::declined: return "declined";
-    case SkipReason::gate_closed: return "gate closed";
-    case SkipReason::out_of_time: return "out of time";
-  }
-  return "unknown";
-}
-
-[[nodiscard]] constexpr const char* to_string(LeaveReason reason) noexcept {
-  switch (reason) {
-    case LeaveReason::none: return "none";
-    case LeaveReason::classified: return "not worth retrying here";
-    case LeaveReason::not_retryable: return "not worth retrying";
-    case LeaveReason::attempts_spent: return "attempts used up";
-    case LeaveReason::schedule_ended: return "schedule ended";
-    case LeaveReason::wait_too_long: return "wait too long";
-    case LeaveReason::out_of_time: return "out of time";
-    case LeaveReason::gate_closed: return "gate closed";
-    case LeaveReason::partial_output: return "after partial output";
-  }
-  return "unknown";
-}
-
 namespace detail {
-
-// Whether the reason is more than what everybody takes for granted of a step that is left.
-[[nodiscard]] constexpr bool says_more(LeaveReason reason) noexcept {
-  switch (reason) {
-    case LeaveReason::none:
-    case LeaveReason::classified:
-    case LeaveReason::not_retryable:
-    case LeaveReason::attempts_spent: return false;
-    case LeaveReason::schedule_ended:
-    case LeaveReason::wait_too_long:
-    case LeaveReason::out_of_time:
-    case LeaveReason::gate_closed:
-    case LeaveReason::partial_output: return true;
-  }
-  return false;
-}
 
 template <class E>
 [[nodiscard]] std::string attempt_line(const char* kind, const E& event) {
@@ -254,6 +216,18 @@ template <class E>
   return line;
 }
 
+[[nodiscard]] inline std::string to_string(const FirstOutput& event) {
+  return detail::attempt_line("FirstOutput", event) + " after " + detail::duration_text(event.after);
+}
+
+[[nodiscard]] inline std::string to_string(const RunFinish& event) {
+  std::string line = "RunFinish ";
+  line += to_string(event.end);
+  const std::string text = event.report.to_string();
+  if (!text.empty()) line += ", " + text;
+  return line;
+}
+
 [[nodiscard]] inline std::string to_string(const Event& event) {
   return event.visit([](const auto& e) { return to_string(e); });
 }
@@ -269,18 +243,14 @@ class EventHandler {
     requires(!std::same_as<std::remove_cvref_t<F>, EventHandler>)
   EventHandler(F&& handler) {  // NOLINT(google-explicit-constructor): options are written with lambdas
     using Target = std::decay_t<F>;
-    static_assert(takes<Target, AttemptStart> || takes<Target, AttemptSuccess> || takes<Target, AttemptFailure> ||
-                      takes<Target, StepSkipped>,
-                  "planb: an event handler must take one of AttemptStart, AttemptSuccess, AttemptFailure, StepSkipped "
-                  "or Event, by const reference");
+    static_assert(kinds_of<Target> != 0,
+                  "planb: an event handler must take one of AttemptStart, FirstOutput, AttemptSuccess, AttemptFailure, "
+                  "StepSkipped, RunFinish or Event, by const reference");
     static_assert(std::is_copy_constructible_v<Target>,
                   "planb: an event handler must be copyable; hand over std::ref(handler) for one that is not");
     if (detail::is_empty<Target>(handler)) return;  // none
     call_ = detail::Function<void(const Event&)>(Adapter<Target>{std::forward<F>(handler)});
-    kinds_ = static_cast<unsigned char>((takes<Target, AttemptStart> ? 1U : 0U) |
-                                        (takes<Target, AttemptSuccess> ? 2U : 0U) |
-                                        (takes<Target, AttemptFailure> ? 4U : 0U) |
-                                        (takes<Target, StepSkipped> ? 8U : 0U));
+    kinds_ = static_cast<unsigned char>(kinds_of<Target>);
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return kinds_ != 0; }
@@ -288,21 +258,21 @@ class EventHandler {
   // Whether it takes events of this kind; others need not be made.
   template <class E>
   [[nodiscard]] bool wants() const noexcept {
-    return (kinds_ & bit<E>) != 0;
+    return (kinds_ & detail::event_kind<E>) != 0;
   }
 
   void operator()(const Event& event) const { call_(event); }
 
  private:
-  template <class E>
-  static constexpr unsigned bit = std::same_as<E, AttemptStart>     ? 1U
-                                  : std::same_as<E, AttemptSuccess> ? 2U
-                                  : std::same_as<E, AttemptFailure> ? 4U
-                                                                    : 8U;
-
   template <class F, class E>
   static constexpr bool takes =  // the second is not even asked where the first will do: that might not compile
       std::disjunction_v<std::is_invocable<F&, const E&>, std::is_invocable<F&, const Event&>>;
+
+  template <class F, class... E>
+  static constexpr unsigned sum_of_kinds = ((takes<F, E> ? detail::event_kind<E> : 0U) | ...);
+  template <class F>
+  static constexpr unsigned kinds_of =
+      sum_of_kinds<F, AttemptStart, FirstOutput, AttemptSuccess, AttemptFailure, StepSkipped, RunFinish>;
 
   template <class F>
   struct Adapter {

@@ -5,7 +5,7 @@
 #include <planb/detail/inline_vector.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/report/detail/text.hpp>
-#include <planb/report/event.hpp>
+#include <planb/report/reasons.hpp>
 #include <planb/time/clock.hpp>
 
 #include <cstddef>
@@ -27,6 +27,9 @@ struct StepReport {
   std::optional<Duration> opens_in = std::nullopt;  // the same, from the moment when it was found closed
   // What a classifier or an acceptance check made of the last failure, its class included; none: nobody was asked.
   std::optional<Verdict> verdict = std::nullopt;
+  // How long its attempts took, and the waits between them and for its gate; none: nobody asked for times.
+  std::optional<Duration> attempt_time = std::nullopt;
+  std::optional<Duration> wait_time = std::nullopt;
 };
 
 // Steps in the order of the plan, up to the last one that the run came to. Memory is bounded by the number of steps.
@@ -40,6 +43,10 @@ struct RunReport {
   std::optional<int> last_failed = std::nullopt;  // the position in `steps` of the step that failed last
   std::optional<Cause> rule_error =
       std::nullopt;  // what a predicate, classifier, schedule or guard threw, where that ended the run
+  std::string label = {};  // RunOptions::label
+  // When the run began and how long it has taken; none: nobody asked for times.
+  std::optional<TimePoint> started_at = std::nullopt;
+  std::optional<Duration> duration = std::nullopt;
 
   // The name of the step that answered, or "step N" where it has none; empty where none answered.
   [[nodiscard]] std::string answered_by() const {

@@ -263,19 +263,20 @@ class Engine : public Course {
 
   [[noreturn]] static void misuse_from_within(const char* call);
 
-  // For an event, which is told also where there is no memory for a long name: then, as much of it as needs none.
-  [[nodiscard]] std::string step_name() const noexcept {
-    const std::string_view name = policy().name;
+  // For an event, which is told also where there is no memory for a long text: then, as much of it as needs none.
+  [[nodiscard]] static std::string text_to_tell(std::string_view text) noexcept {
 #if PLANB_HAS_EXCEPTIONS
     try {
-      return std::string(name);
+      return std::string(text);
     } catch (...) {
-      return std::string(name.substr(0, 15));
+      return std::string(text.substr(0, 15));
     }
 #else
-    return std::string(name);
+    return std::string(text);
 #endif
   }
+  [[nodiscard]] std::string step_name() const noexcept { return text_to_tell(policy().name); }
+  [[nodiscard]] std::string label() const noexcept { return text_to_tell(options_.label); }
   [[nodiscard]] bool stopped() const noexcept { return options_.stop.stop_requested(); }
   [[nodiscard]] bool out_of_budget(Now& now) const { return options_.budget && now() >= budget_end_; }
 
@@ -509,7 +510,7 @@ inline void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> o
   record.skip_reason = reason;
   if (opens_at) record.refuse(*opens_at, now());
   if (wanted<StepSkipped>()) {
-    notify(Event(StepSkipped{step_, step_name(), now(), reason, opens_at}));
+    notify(Event(StepSkipped{step_, step_name(), now(), reason, opens_at, label()}));
   }
 }
 
@@ -596,7 +597,7 @@ inline bool Engine::start() {
   if (options_.on_event) started_ = now();
   if (wanted<AttemptStart>()) {
     state_ = State::starting;
-    notify(Event(AttemptStart{here_.attempt, here_.step_attempt, step_, step_name(), now()}));
+    notify(Event(AttemptStart{here_.attempt, here_.step_attempt, step_, step_name(), now(), Duration(), label()}));
     state_ = State::attempting;
     if (stopped()) return fail(Cause()), false;
   }
@@ -626,8 +627,8 @@ inline void Engine::tell_success() {
 #endif
   permit_.reset();
   if (wanted<AttemptSuccess>()) {
-    notify(Event(AttemptSuccess{here_.attempt, here_.step_attempt, step_, step_name(), now(),
-                                between(started_, now())}));
+    notify(Event(AttemptSuccess{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
+                                label()}));
   }
 #if PLANB_HAS_EXCEPTIONS
   if (defect != nullptr) std::rethrow_exception(defect);
@@ -865,7 +866,7 @@ inline void Engine::tell_failure(Move move, std::optional<Verdict> verdict, Now&
   if (!wanted<AttemptFailure>()) return;
   const NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
   Event event(AttemptFailure{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
-                             std::move(record_->cause), verdict, next});
+                             std::move(record_->cause), verdict, next, label()});
   telling_ = &event.get_if<AttemptFailure>()->cause;
   struct Back {  // also where a handler's thread is unwound
     Engine& engine;
@@ -923,6 +924,7 @@ PLANB_COLD inline RunReport Engine::report() const {
   report.end = end();
   report.attempts = here_.attempt;
   report.delivered = delivered();
+  report.label = label();
   if (report.end == RunEnd::succeeded) report.answered_step = step_;
   if (failed_ != nullptr) report.last_failed = static_cast<int>(failed_ - records_.data());
   if (rule_error_) report.rule_error = copy_to_tell(*rule_error_);

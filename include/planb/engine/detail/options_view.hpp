@@ -10,15 +10,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace planb::inline PLANB_ABI::detail {
 
 // Name every member of the two lists: one that is added must be seen to here, and in the other list.
 inline void every_member(const RunOptions& options) {
-  [[maybe_unused]] const auto& [on_event, budget, stop, clock, entry, failure, seed] = options;
+  [[maybe_unused]] const auto& [on_event, budget, stop, clock, entry, failure, seed, label] = options;
 }
 inline void every_member(const StreamOptions& options) {
-  [[maybe_unused]] const auto& [on_event, budget, stop, clock, entry, failure, seed, partial] = options;
+  [[maybe_unused]] const auto& [on_event, budget, stop, clock, entry, failure, seed, label, partial] = options;
 }
 
 struct OptionsView {
@@ -30,7 +31,8 @@ struct OptionsView {
         clock(options.clock),
         entry(options.entry),
         failure(options.failure),
-        seed(options.seed) {}
+        seed(options.seed),
+        label(options.label) {}
 
   const EventHandler& on_event;
   std::optional<Duration> budget;
@@ -39,6 +41,7 @@ struct OptionsView {
   StepEntry entry;
   const std::optional<FailureStyle>& failure;
   const std::optional<std::uint64_t>& seed;
+  const std::string& label;
 };
 
 }  // namespace planb::inline PLANB_ABI::detail
