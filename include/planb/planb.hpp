@@ -11,6 +11,7 @@
 #include <planb/error/cause.hpp>
 #include <planb/error/checked.hpp>
 #include <planb/error/error_traits.hpp>
+#include <planb/error/grpc_classifier.hpp>
 #include <planb/error/http_classifier.hpp>
 #include <planb/error/result_traits.hpp>
 #include <planb/error/retry_after.hpp>

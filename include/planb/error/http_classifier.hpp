@@ -92,9 +92,6 @@ class HttpClassifier {
   template <class Change>
   [[nodiscard]] HttpClassifier with(Change change) const;
 
-  // The error's own word on whether another try makes sense.
-  [[nodiscard]] static std::optional<bool> own_word(const Cause& cause);
-
   std::shared_ptr<const detail::HttpRules> rules_;
 };
 
@@ -139,19 +136,11 @@ Verdict HttpClassifier<E...>::operator()(const Cause& cause) const {
   }
   Verdict verdict = rules_->judge(cause, std::move(reading));
   if (verdict.action == Action::retry || verdict.action == Action::next_step) {
-    if (const std::optional<bool> retryable = own_word(cause)) {
+    if (const std::optional<bool> retryable = detail::own_word<E...>(cause)) {
       verdict.action = *retryable ? Action::retry : Action::next_step;
     }
   }
   return verdict;
-}
-
-template <class... E>
-std::optional<bool> HttpClassifier<E...>::own_word(const Cause& cause) {
-  std::optional<bool> retryable = cause.retryable();
-  // Outside a plan a thrown error is known by the types that are named here alone.
-  if (!retryable) static_cast<void>((detail::HttpReading::read_retryable_as<E>(cause, retryable) || ...));
-  return retryable;
 }
 
 template <class... E>

@@ -340,6 +340,15 @@ struct HttpReading {
   }
 };
 
+// The error's own word on whether another try makes sense.
+template <class... E>
+[[nodiscard]] std::optional<bool> own_word(const Cause& cause) {
+  std::optional<bool> retryable = cause.retryable();
+  // Outside a plan a thrown error is known by the types that are named here alone.
+  if (!retryable) static_cast<void>((HttpReading::read_retryable_as<E>(cause, retryable) || ...));
+  return retryable;
+}
+
 // What a caller decided.
 struct HttpRules {
   struct StatusRule {
