@@ -5,7 +5,6 @@
 #include <planb/detail/refuse.hpp>
 
 #include <memory>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>

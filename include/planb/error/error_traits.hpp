@@ -378,6 +378,12 @@ template <class E>
   return status != 0 ? std::optional<int>(status) : std::nullopt;
 }
 
+// Of numbers, as std::to_string says them.
+[[nodiscard]] std::string number_text(long long number);
+[[nodiscard]] std::string number_text(unsigned long long number);
+[[nodiscard]] std::string number_text(double number);
+[[nodiscard]] std::string number_text(long double number);
+
 template <class E>
 [[nodiscard]] std::string read_code([[maybe_unused]] const E& e) {
   std::string code;
@@ -386,7 +392,8 @@ template <class E>
       if constexpr (is_text<std::remove_cvref_t<decltype(value)>>) {
         code = detail::to_text(value);
       } else if (const long long number = detail::to_number(value); number != 0) {
-        if (detail::code_as_status(number) == 0 || detail::read_plain_status(e) != 0) code = std::to_string(number);
+        if (detail::code_as_status(number) == 0 || detail::read_plain_status(e) != 0)
+          code = detail::number_text(number);
       }
     });
   }
@@ -437,9 +444,12 @@ template <class E>
   } else if constexpr (std::is_same_v<E, bool>) {
     text = e ? "true" : "false";
   } else if constexpr (std::is_arithmetic_v<E>) {
-    text = std::to_string(e);
+    using Widest = std::conditional_t<!std::is_integral_v<E>,
+                                      std::conditional_t<std::is_same_v<E, long double>, long double, double>,
+                                      std::conditional_t<std::is_signed_v<E>, long long, unsigned long long>>;
+    text = detail::number_text(static_cast<Widest>(e));
   } else if constexpr (std::is_enum_v<E>) {
-    text = "error " + std::to_string(static_cast<long long>(static_cast<std::underlying_type_t<E>>(e)));
+    text = "error " + detail::number_text(static_cast<long long>(static_cast<std::underlying_type_t<E>>(e)));
   } else if constexpr (is_text<E>) {
     text = detail::to_text(e);
   } else if constexpr (requires { { e.what() } -> std::convertible_to<std::string_view>; }) {
@@ -451,3 +461,7 @@ template <class E>
 }  // namespace detail
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/error_traits.hpp>  // IWYU pragma: export
+#endif

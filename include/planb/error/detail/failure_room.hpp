@@ -6,7 +6,6 @@
 #include <planb/error/detail/catch.hpp>
 #include <planb/error/result_traits.hpp>
 
-#include <exception>
 #include <memory>
 #include <new>
 #include <optional>
@@ -36,10 +35,7 @@ union FailureRoom {
 
 #if PLANB_HAS_EXCEPTIONS
   // From what is being handled, thrown by a rule: that ends the run.
-  PLANB_COLD void build_by_rule() {
-    const Cause thrown = Cause::current();
-    ::new (static_cast<void*>(std::addressof(failure))) Failure{thrown, std::nullopt, thrown};
-  }
+  PLANB_COLD_DECL void build_by_rule();
 #endif
 };
 
@@ -143,10 +139,7 @@ class FailureKeeper {
   [[nodiscard]] FailureRoom& room() noexcept { return room_; }
   void filled() noexcept { stage_ = Stage::failed; }
   // Filled, but not by what is being handled.
-  void keep(Cause&& cause) {
-    room_.build([&] { return std::move(cause); });
-    stage_ = Stage::failed;
-  }
+  void keep(Cause&& cause);
   // The attempt has its value.
   void answered() noexcept { stage_ = Stage::answered; }
   [[nodiscard]] bool has_answer() const noexcept { return stage_ == Stage::answered; }
@@ -170,3 +163,7 @@ class FailureKeeper {
 };
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/failure_room.hpp>  // IWYU pragma: export
+#endif

@@ -1,0 +1,19 @@
+// The definitions of error_traits.hpp.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/error/error_traits.hpp>
+
+#include <string>
+
+namespace planb::inline PLANB_ABI::detail {
+
+PLANB_DECL std::string number_text(long long number) { return std::to_string(number); }
+
+PLANB_DECL std::string number_text(unsigned long long number) { return std::to_string(number); }
+
+PLANB_DECL std::string number_text(double number) { return std::to_string(number); }
+
+PLANB_DECL std::string number_text(long double number) { return std::to_string(number); }
+
+}  // namespace planb::inline PLANB_ABI::detail
