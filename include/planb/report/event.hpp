@@ -177,60 +177,19 @@ template <class E>
 
 // An event as a line for people, such as
 //   AttemptFailure #2 step=0 openai 503 service unavailable, next step
-[[nodiscard]] inline std::string to_string(const AttemptStart& event) {
-  return detail::attempt_line("AttemptStart", event);
-}
+[[nodiscard]] std::string to_string(const AttemptStart& event);
 
-[[nodiscard]] inline std::string to_string(const AttemptSuccess& event) {
-  return detail::attempt_line("AttemptSuccess", event);
-}
+[[nodiscard]] std::string to_string(const AttemptSuccess& event);
 
-[[nodiscard]] inline std::string to_string(const AttemptFailure& event) {
-  std::string line = detail::attempt_line("AttemptFailure", event);
-  line += ' ';
-  detail::append_clipped(line, detail::describe(event.cause));
-  if (event.verdict && event.verdict->alert) line += " (alert)";
-  switch (event.next.kind) {
-    case NextMove::retry:
-      line += ", retry";
-      if (event.next.delay > Duration::zero()) line += " in " + detail::duration_text(event.next.delay);
-      break;
-    case NextMove::next_step:
-      line += ", next step";
-      if (detail::says_more(event.next.reason)) line += std::string(": ") + to_string(event.next.reason);
-      break;
-    case NextMove::end:
-      line += std::string(", end: ") + to_string(event.next.run_end);
-      if (event.next.reason == LeaveReason::partial_output) line += std::string(" ") + to_string(event.next.reason);
-      break;
-  }
-  return line;
-}
+[[nodiscard]] std::string to_string(const AttemptFailure& event);
 
-[[nodiscard]] inline std::string to_string(const StepSkipped& event) {
-  std::string line = "StepSkipped step=" + std::to_string(event.step_index);
-  detail::append_name(line, event.step_name);
-  line += ' ';
-  line += to_string(event.reason);
-  if (event.opens_at) line += detail::open_text(detail::between(event.at, *event.opens_at), *event.opens_at);
-  return line;
-}
+[[nodiscard]] std::string to_string(const StepSkipped& event);
 
-[[nodiscard]] inline std::string to_string(const FirstOutput& event) {
-  return detail::attempt_line("FirstOutput", event) + " after " + detail::duration_text(event.after);
-}
+[[nodiscard]] std::string to_string(const FirstOutput& event);
 
-[[nodiscard]] inline std::string to_string(const RunFinish& event) {
-  std::string line = "RunFinish ";
-  line += to_string(event.end);
-  const std::string text = event.report.to_string();
-  if (!text.empty()) line += ", " + text;
-  return line;
-}
+[[nodiscard]] std::string to_string(const RunFinish& event);
 
-[[nodiscard]] inline std::string to_string(const Event& event) {
-  return event.visit([](const auto& e) { return to_string(e); });
-}
+[[nodiscard]] std::string to_string(const Event& event);
 
 // What RunOptions::on_event holds: a callable over one kind of event or several (a lambda, an overload set, a generic
 // lambda), or over `const Event&`, which then gets those that it takes no other way. It is called inline, on the thread
@@ -307,3 +266,7 @@ class EventHandler {
 };
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/report/impl/event.hpp>  // IWYU pragma: export
+#endif
