@@ -28,6 +28,8 @@
 #include <planb/error/impl/provider_error.hpp>
 #include <planb/error/impl/rate_limit_field.hpp>
 #include <planb/error/impl/retry_after.hpp>
+#include <planb/plan/impl/attempt.hpp>
+#include <planb/plan/impl/step_policy.hpp>
 #include <planb/report/impl/event.hpp>
 #include <planb/report/impl/plan_error.hpp>
 #include <planb/report/impl/report.hpp>
@@ -41,5 +43,8 @@
 #include <planb/schedule/impl/random.hpp>
 #include <planb/schedule/impl/schedule.hpp>
 #include <planb/schedule/impl/text.hpp>
+#include <planb/testing/impl/attempt_log.hpp>
+#include <planb/testing/impl/fake_provider.hpp>
+#include <planb/testing/impl/virtual_clock.hpp>
 #include <planb/time/impl/clock.hpp>
 #include <planb/time/impl/duration_text.hpp>

@@ -208,6 +208,9 @@ class Cause {
   void keep_base(E&& error);
   template <class E>
   void keep_object(E&& error);
+  void keep_copy(const Defect& error);
+  void keep_copy(const ProviderError& error);
+  void keep_text(std::string text);
   template <class E>
   [[nodiscard]] PLANB_NOINLINE const E* find() const;
   void move_from(Cause& other) noexcept;
@@ -484,20 +487,19 @@ void Cause::keep_base(E&& error) {
     if constexpr (!std::is_base_of_v<Defect, Error>) {
       if (const auto* const defect = dynamic_cast<const Defect*>(std::addressof(error))) {
         kind_ = CauseKind::defect;
-        return keep(Defect(detail::what_text(defect->what())));
+        return keep_copy(*defect);
       }
     }
     if constexpr (!std::is_base_of_v<ProviderError, Error>) {
       if (const auto* const provider = dynamic_cast<const ProviderError*>(std::addressof(error))) {
-        return keep(*provider);
+        return keep_copy(*provider);
       }
     }
   }
 #endif
   if constexpr (std::is_same_v<Error, std::exception> || detail::cannot_be_kept<E>) {
     // A copy of that base would say nothing, or there is none.
-    keep(detail::UncopyableError(
-        detail::read_or(std::string(detail::no_text), [&] { return detail::read_message(error); })));
+    keep_text(detail::read_or(std::string(detail::no_text), [&] { return detail::read_message(error); }));
   } else if constexpr (detail::is_standard_error<Error>) {
     std::string text = detail::what_text(error.what());
     Error copy(error);

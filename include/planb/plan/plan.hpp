@@ -279,10 +279,9 @@ template <class Ctx, class Env>
 std::string ExecutionPlan<Ctx, Env>::refusal(const std::vector<step_type>& steps) {
   if (steps.empty()) return "an ExecutionPlan needs at least one step";
   for (std::size_t i = 0; i != steps.size(); ++i) {
-    const step_type& step = steps[i];
-    const std::string label = step.name.empty() ? "step " + std::to_string(i) : "step \"" + step.name + "\"";
-    if (std::string text = detail::refusal(step, label); !text.empty()) return text;
-    if (step.reserve < Duration::zero()) return label + ": `reserve` is negative";
+    if (std::string text = detail::step_refusal(detail::limits_of(steps[i]), steps[i].name, i); !text.empty()) {
+      return text;
+    }
   }
   return {};
 }

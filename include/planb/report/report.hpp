@@ -4,7 +4,6 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/inline_vector.hpp>
 #include <planb/error/cause.hpp>
-#include <planb/report/detail/text.hpp>
 #include <planb/report/reasons.hpp>
 #include <planb/time/clock.hpp>
 
@@ -64,12 +63,6 @@ struct RunReport {
   // A stream that failed after output says "plan exhausted after partial output (3 elements): ...".
   [[nodiscard]] std::string to_string() const;
 };
-
-namespace detail {
-
-inline constexpr std::size_t report_limit = 2000;
-
-}  // namespace detail
 
 }  // namespace planb::inline PLANB_ABI
 

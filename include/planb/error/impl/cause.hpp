@@ -348,6 +348,10 @@ PLANB_DECL void Cause::destroy() noexcept {
   }
 }
 
+PLANB_DECL void Cause::keep_copy(const Defect& error) { keep(Defect(detail::what_text(error.what()))); }
+PLANB_DECL void Cause::keep_copy(const ProviderError& error) { keep(error); }
+PLANB_DECL void Cause::keep_text(std::string text) { keep(detail::UncopyableError(std::move(text))); }
+
 PLANB_DECL std::optional<int> Cause::own_status() const {
   // A code may be read as a status.
   return read<std::optional<int>>(detail::Reads::status | detail::Reads::code, &detail::ErrorOps::status,

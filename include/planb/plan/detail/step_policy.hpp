@@ -8,6 +8,7 @@
 #include <planb/time/clock.hpp>
 #include <planb/time/optional_duration.hpp>
 
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
@@ -64,25 +65,40 @@ template <class Rules>
   return policy;
 }
 
+// What can be wrong with such rules.
+struct RuleLimits {
+  std::optional<int> attempts;
+  bool endless = false;  // the schedule never ends by itself
+  std::optional<Duration> max_wait;
+  std::optional<Duration> timeout;
+  Duration reserve{};
+};
+
+template <class Rules>
+[[nodiscard]] RuleLimits limits_of(const Rules& rules) {
+  RuleLimits limits{.attempts = rules.attempts,
+                    .endless = !rules.schedule.ends(),
+                    .max_wait = rules.max_wait,
+                    .timeout = rules.timeout};
+  if constexpr (requires { rules.reserve; }) limits.reserve = rules.reserve;
+  return limits;
+}
+
 // Why these rules are refused, or an empty string. `label` names the step.
+[[nodiscard]] std::string refusal(const RuleLimits& limits, const std::string& label);
+
 template <class Rules>
 [[nodiscard]] std::string refusal(const Rules& rules, const std::string& label) {
-  if (rules.attempts && *rules.attempts < 1) {
-    return label + ": `attempts` is " + std::to_string(*rules.attempts) +
-           "; it counts the first try too, so it must be 1 or more (or planb::unlimited)";
-  }
-  if (rules.schedule && !rules.schedule.ends() && !rules.attempts) {
-    return label +
-           ": the schedule never ends by itself and no `attempts` is given; give `attempts`, a schedule that ends, or "
-           "`attempts = planb::unlimited` if that is meant";
-  }
-  if (rules.max_wait && *rules.max_wait < Duration::zero()) return label + ": `max_wait` is negative";
-  if (rules.timeout && *rules.timeout <= Duration::zero()) {
-    return label + ": `timeout` must be above zero; leave it out for no limit";
-  }
-  return {};
+  return detail::refusal(detail::limits_of(rules), label);
 }
+
+// The same of the step with this index.
+[[nodiscard]] std::string step_refusal(const RuleLimits& limits, std::string_view name, std::size_t index);
 
 }  // namespace detail
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/plan/impl/step_policy.hpp>  // IWYU pragma: export
+#endif

@@ -2,11 +2,56 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/report/detail/text.hpp>
 #include <planb/report/event.hpp>
 
+#include <memory>
+#include <new>
 #include <string>
+#include <utility>
 
 namespace planb::inline PLANB_ABI {
+
+PLANB_DECL Event::Event(const Event& other) : kind_(other.kind_) {
+  other.visit([this]<class E>(const E& event) { ::new (room()) E(event); });
+}
+
+PLANB_DECL Event::Event(Event&& other) noexcept : kind_(other.kind_) {
+  other.visit([this]<class E>(const E& event) { ::new (room()) E(std::move(const_cast<E&>(event))); });
+}
+
+PLANB_DECL Event& Event::operator=(const Event& other) {
+  if (this != std::addressof(other)) *this = Event(other);
+  return *this;
+}
+
+PLANB_DECL Event& Event::operator=(Event&& other) noexcept {
+  if (this != std::addressof(other)) {
+    this->~Event();
+    ::new (static_cast<void*>(this)) Event(std::move(other));
+  }
+  return *this;
+}
+
+PLANB_DECL Event::~Event() {
+  visit([]<class E>(const E& event) { event.~E(); });
+}
+
+PLANB_DECL Cause detail::EventAccess::take_cause(Event& event) noexcept {
+  return std::move(event.attempt_failure_.cause);
+}
+
+namespace detail {
+
+template <class E>
+[[nodiscard]] std::string attempt_line(const char* kind, const E& event) {
+  std::string line = kind;
+  line += " #" + std::to_string(event.attempt) + " step=" + std::to_string(event.step_index);
+  append_name(line, event.step_name);
+  return line;
+}
+
+}  // namespace detail
 
 PLANB_DECL std::string to_string(const AttemptStart& event) { return detail::attempt_line("AttemptStart", event); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/report/detail/text.hpp>
 #include <planb/report/report.hpp>
 
 #include <cstddef>
@@ -71,6 +72,8 @@ namespace planb::inline PLANB_ABI::detail {
   }
   return line;
 }
+
+inline constexpr std::size_t report_limit = 2000;
 
 }  // namespace planb::inline PLANB_ABI::detail
 
