@@ -15,6 +15,12 @@
 
 #include <planb/detail/impl/decimal.hpp>
 #include <planb/detail/impl/refuse.hpp>
+#include <planb/drive/impl/drive.hpp>
+#include <planb/drive/impl/task_wait.hpp>
+#include <planb/engine/impl/decide.hpp>
+#include <planb/engine/impl/engine.hpp>
+#include <planb/engine/impl/notify.hpp>
+#include <planb/engine/impl/run_report.hpp>
 #include <planb/error/impl/catch.hpp>
 #include <planb/error/impl/cause.hpp>
 #include <planb/error/impl/error_ops.hpp>
@@ -29,6 +35,7 @@
 #include <planb/error/impl/rate_limit_field.hpp>
 #include <planb/error/impl/retry_after.hpp>
 #include <planb/plan/impl/attempt.hpp>
+#include <planb/plan/impl/plan_rules.hpp>
 #include <planb/plan/impl/step_policy.hpp>
 #include <planb/report/impl/event.hpp>
 #include <planb/report/impl/plan_error.hpp>

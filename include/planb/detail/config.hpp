@@ -72,10 +72,8 @@
 #endif
 #if PLANB_SEPARATE_COMPILATION
 #define PLANB_ABI_B b
-#define PLANB_DECL
 #else
 #define PLANB_ABI_B
-#define PLANB_DECL inline
 #endif
 
 #if !defined(_WIN32) && __has_include(<pthread.h>)
@@ -122,10 +120,19 @@
 #define PLANB_HIDDEN
 #endif
 
-// Of a declaration whose definition is PLANB_COLD, and elsewhere where planb is compiled once. (In a header, GCC wants
-// to hear of it with the definition.)
-#if PLANB_SEPARATE_COMPILATION && defined(__GNUC__)
+// DECL: of a definition that is no template, in a room's impl/ folder. DECL_INLINE: the same, where it is to be inlined
+// by all who see it. COLD_DECL: of a declaration whose definition is PLANB_COLD. (GCC wants to hear that of an inline
+// function with its definition.)
+#if PLANB_SEPARATE_COMPILATION
+#define PLANB_DECL
+#define PLANB_DECL_INLINE
+#if defined(__GNUC__)
 #define PLANB_COLD_DECL __attribute__((cold))
 #else
+#define PLANB_COLD_DECL
+#endif
+#else
+#define PLANB_DECL inline
+#define PLANB_DECL_INLINE PLANB_INLINE
 #define PLANB_COLD_DECL
 #endif

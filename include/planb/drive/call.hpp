@@ -70,7 +70,9 @@ template <class F, class R>
 constexpr bool accepts_value = !is_accepting<std::remove_cvref_t<F>> || carries_value<R>::value;
 
 template <class Ctx, class F>
-concept PlanCallable = CallableWith<CallTarget<F>, std::remove_reference_t<Ctx>&>;
+concept PlanCallable = CallableWith < CallTarget<F>,
+        std::remove_reference_t<Ctx>
+& > ;
 
 // The attempts of a plan's run.
 template <class Ctx, class F>
@@ -110,18 +112,13 @@ decltype(auto) run(const ExecutionPlan<Ctx, Env>& plan, F& fn, const RunOptions*
     const PlanStorage<Ctx, void>& storage = PlanAccess::storage(plan);
     [[maybe_unused]] const BorrowedPlan borrowed(storage);
     Body body{storage, fn};
-    if constexpr (Outcome::runs_plain) {
-      if (options == nullptr && storage.plain_first) {
-        return detail::drive_plain<Outcome, NobodyToTell>(storage.first_attempt, body, storage.view);
-      }
-      if (options == nullptr && storage.gate_first != nullptr) {
-        if (const std::uint64_t pass = storage.gate_first->pass(); pass != 0) {
-          return detail::drive_plain<Outcome, PassTeller>(
-              storage.first_attempt, body, storage.view, FirstAttemptMade{storage.gate_first, pass});
-        }
+    const PlanRules& rules = storage.rules;
+    if constexpr (Outcome::as_returned) {
+      if (options == nullptr && rules.plain_first()) [[likely]] {
+        return detail::drive<Outcome>(FirstAttempt{rules.view(), rules.first_attempt()}, body);
       }
     }
-    return detail::drive_engine<Outcome>(storage.view, body, options != nullptr ? *options : no_options());
+    return detail::drive_asking<Outcome>(rules, body, options);
   }
 }
 

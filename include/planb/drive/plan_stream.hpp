@@ -2,6 +2,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/detail/held.hpp>
 #include <planb/drive/committing.hpp>
 #include <planb/drive/detail/call_with.hpp>
 #include <planb/drive/detail/drive.hpp>
@@ -86,7 +87,7 @@ class StreamState {
 
   void begin() {
     if (run_) return;
-    run_.emplace(PlanAccess::storage(plan_).view, options_, options_.partial);
+    run_.emplace(PlanAccess::storage(plan_).rules.view(), options_, options_.partial);
     make_attempts();
   }
 
@@ -145,10 +146,11 @@ class StreamState {
 
   [[nodiscard]] Pulled open(FailureRoom& failure) {
     attempt_ = run_->attempt();
-    has_context_ = PlanAccess::storage(plan_).provide(attempt_.step_index, context_, attempt_, failure);
-    if (!has_context_) return Pulled::failed;
+    const auto& storage = PlanAccess::storage(plan_);
+    if (!context_.filled(storage.provide(attempt_.step_index, context_.room(), attempt_, failure))) {
+      return Pulled::failed;
+    }
     made_.build([&]() -> Made { return detail::call_with(detail::stream_target(source_), attempt_, context_.get()); });
-    has_made_ = true;
     if constexpr (!std::ranges::range<Made>) {
       if (detail::carries_error<Made>(made_.get(), failure)) return Pulled::failed;
     }
@@ -228,7 +230,6 @@ class StreamState {
       return std::addressof(given);
     } else {
       room_.build([&]() -> Given { return **iterator_; });
-      has_element_ = true;
       return std::addressof(room_.get());
     }
   }
@@ -236,9 +237,7 @@ class StreamState {
   void forget() noexcept {
     element_ = nullptr;
     if constexpr (Rule::holds) made_element_ = nullptr;
-    if constexpr (!refers) {
-      if (std::exchange(has_element_, false)) room_.destroy();
-    }
+    if constexpr (!refers) room_.reset();
   }
 
   // The attempt's things end in the order opposite to that in which they came.
@@ -247,8 +246,8 @@ class StreamState {
     if constexpr (Rule::holds) held_.clear();
     end_.reset();
     iterator_.reset();
-    if (std::exchange(has_made_, false)) made_.destroy();
-    if (std::exchange(has_context_, false)) context_.destroy();
+    made_.reset();
+    context_.reset();
   }
 
   PLANB_COLD void fail() {
@@ -266,15 +265,12 @@ class StreamState {
   [[no_unique_address]] Rule rule_;
   std::optional<Engine> run_;
   Attempt attempt_;  // a generator may refer to it
-  ContextRoom<Ctx> context_;
-  ContextRoom<Made> made_;
+  HeldIf<Ctx> context_;
+  HeldIf<Made> made_;
   std::optional<std::ranges::iterator_t<Range>> iterator_;
   std::optional<std::ranges::sentinel_t<Range>> end_;
   Element* element_ = nullptr;  // the consumer's; null where the stream is at its end
-  [[no_unique_address]] std::conditional_t<refers, Nothing, ContextRoom<std::conditional_t<refers, int, Given>>> room_;
-  bool has_context_ = false;
-  bool has_made_ = false;
-  bool has_element_ = false;
+  [[no_unique_address]] std::conditional_t<refers, Nothing, HeldIf<std::conditional_t<refers, int, Given>>> room_;
   // Held back by committing(), and the element of the source's that comes after them.
   struct NothingHeld {};
   [[no_unique_address]] std::conditional_t<Rule::holds, std::deque<Kept>, NothingHeld> held_;

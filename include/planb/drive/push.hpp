@@ -92,7 +92,7 @@ decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink
                   "would be over before it has begun. Wait for it in the producer, or use co_run_with_plan");
     const PlanStorage<Ctx, void>& storage = PlanAccess::storage(plan);
     [[maybe_unused]] const BorrowedPlan borrowed(storage);
-    Engine run(storage.view, options, options.partial);
+    Engine run(storage.rules.view(), options, options.partial);
     Body body{storage, producer, {run, sink, detail::commit_rule(producer)}};
     return detail::drive_push<PlanOutcome<Result>>(run, body);
   }

@@ -100,8 +100,9 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
     }
     view.named = {named.data(), named.size()};
     Body body{fn};
-    if (options == nullptr && policy.plain) {
-      return detail::drive_plain<Outcome, NobodyToTell>(Attempt(), body, view);
+    if (options == nullptr && policy.kind <= StepKind::plain) {
+      const Attempt attempt;
+      return detail::drive<Outcome>(FirstAttempt{view, attempt}, body);
     }
     return detail::drive_engine<Outcome>(view, body, options != nullptr ? *options : no_options());
   }

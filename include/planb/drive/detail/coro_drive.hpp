@@ -203,7 +203,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
   const auto& storage = *plan;
   const Body body{storage, fn};
   EngineRoom run;  // with nobody to ask before the first attempt, it is made when that has failed
-  if (!Options::none || !storage.plain_first) run.make(storage.view, options.get());
+  if (!Options::none || !storage.rules.plain_first()) run.make(storage.rules.view(), options.get());
   for (;;) {
     if (run) {
       const RunPhase phase = run->next();
@@ -229,7 +229,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
       failure.keep_thrown(make);
     };
     PLANB_DETAIL_TRY {
-      const Attempt attempt = run ? run->attempt() : storage.first_attempt;
+      const Attempt attempt = run ? run->attempt() : storage.rules.first_attempt();
       const Metadata metadata{attempt.attempt, attempt.step_index};
       [[maybe_unused]] const AwaitScope<Kit::restores> scope(metadata);
       FrameObject<typename Body::Room> place;
@@ -263,7 +263,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
         co_return answer.take();
       }
     }
-    if (!run) run.make(storage.view, options.get(), FirstAttemptMade{});
+    if (!run) run.make(storage.rules.view(), options.get(), FirstAttemptMade{});
     if constexpr (Kit::has_checkpoint) {
       if (!failure.defect()) {
         // Where it throws, the attempt is abandoned by the end of the engine.

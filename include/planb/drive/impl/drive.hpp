@@ -1,0 +1,54 @@
+// The definitions of drive.hpp.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/drive/detail/drive.hpp>
+
+namespace planb::inline PLANB_ABI::detail {
+
+PLANB_COLD PLANB_DECL void PassTeller::drop() noexcept {
+  armed_ = false;
+  const Permit neutral(gate_, ticket_);
+}
+
+PLANB_COLD PLANB_DECL void PassTeller::notify() {
+  Permit permit(gate_, ticket_);
+  const auto caught = [] {
+#if PLANB_HAS_EXCEPTIONS
+    if (Cause::current().kind() == CauseKind::defect) throw;
+#endif
+  };
+  detail::call_user([&] { permit.succeeded(SteadyClock::instance().now()); }, caught);
+}
+
+PLANB_DECL bool leaves_with_own_error(const Engine& run, FailureStyle otherwise) {
+  const RunEnd end = run.end();
+  return end == RunEnd::defect || ((end == RunEnd::exhausted || end == RunEnd::aborted) &&
+                                   run.options().failure().value_or(otherwise) == FailureStyle::original);
+}
+
+PLANB_COLD PLANB_DECL void throw_failure(Engine& run, FailureStyle otherwise) {
+#if PLANB_HAS_EXCEPTIONS
+  if (detail::leaves_with_own_error(run, otherwise)) {
+    if (run.callback_error() != nullptr) detail::throw_rule_error(*run.callback_error(), run.last_cause());
+    if (Cause* const cause = run.last_cause(); cause != nullptr) cause->rethrow();
+  }
+#endif
+  detail::throw_plan_error(PlanError(run.report()));
+}
+
+PLANB_DECL const RunOptions& no_run_options() {
+  static const RunOptions& options = *new RunOptions;
+  return options;
+}
+
+PLANB_DECL const StreamOptions& no_stream_options() {
+  static const StreamOptions& options = *new StreamOptions;
+  return options;
+}
+
+PLANB_NOINLINE PLANB_DECL bool goes_on(Engine& run, FailureRoom* left) {
+  return (left != nullptr && run.fail_and_go_on(*left)) || detail::await_attempt(run);
+}
+
+}  // namespace planb::inline PLANB_ABI::detail
