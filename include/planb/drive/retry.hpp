@@ -91,8 +91,8 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
     static_assert(!gives_awaited<typename Body::Result>::value,
                   "planb: the callable returns something that is still to be awaited (a task, a future): its attempt "
                   "would be over before it has begun. Use co_run_with_plan, or wait for it in the callable");
-    if (const std::string text = detail::refusal(rules, "retry"); !text.empty()) refuse(text);
-    const StepPolicy policy = detail::make_policy(rules, {});
+    if (const std::string text = detail::refusal(detail::view_of(rules), "retry"); !text.empty()) refuse(text);
+    const StepPolicy policy = detail::make_policy(detail::view_of(rules));
     PlanView view{&policy, 1, {}};
     InlineVector<const ErrorOps*, 4> named;
     for (const NamedErrors types : {rules.retry_while.named(), rules.classify.named()}) {

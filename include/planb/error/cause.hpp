@@ -212,7 +212,11 @@ class Cause {
   void keep_copy(const ProviderError& error);
   void keep_text(std::string text);
   template <class E>
-  [[nodiscard]] PLANB_NOINLINE const E* find() const;
+  [[nodiscard]] const E* find() const;
+  // The error as this type, which the two functions find in one that was returned and in one that was thrown; or null.
+  [[nodiscard]] const void* find_by(detail::TypeId type,
+                                    const void* (*in_returned)(const detail::ErrorOps& ops, const void* error),
+                                    const void* (*in_thrown)(const detail::Thrown& thrown)) const;
   void move_from(Cause& other) noexcept;
   void destroy() noexcept;
 
@@ -539,27 +543,15 @@ void Cause::keep_object(E&& error) {
 
 template <class E>
 const E* Cause::find() const {
-  if (const void* known = object(); known != nullptr && detail::same_type(ops_->type, detail::type_id<E>())) {
-    return static_cast<const E*>(known);
-  }
-  if (held_ == Held::inside || held_ == Held::shared) {
-    return is_value_ ? nullptr : detail::find_base<E>(*ops_, object());
-  }
+  const auto in_returned = [](const detail::ErrorOps& ops, const void* error) -> const void* {
+    return detail::find_base<E>(ops, error);
+  };
 #if PLANB_HAS_EXCEPTIONS
-  if (held_ == Held::thrown) {
-    const detail::Thrown& thrown = as<detail::Thrown>();
-    if (thrown.exact && !ops_->is_class) return nullptr;  // it has no base
-    if (named_ != 0 && thrown.missed != 0) {
-      const detail::NamedSet& set = detail::named_sets[named_];
-      for (std::size_t i = 0; i != set.count; ++i) {
-        if (!detail::CauseAccess::is_missed(thrown, i)) continue;
-        if (detail::same_type(set.types[i]->type, detail::type_id<E>())) return nullptr;
-      }
-    }
-    return detail::find_thrown<E>(thrown);
-  }
+  const auto in_thrown = [](const detail::Thrown& thrown) -> const void* { return detail::find_thrown<E>(thrown); };
+  return static_cast<const E*>(find_by(detail::type_id<E>(), in_returned, in_thrown));
+#else
+  return static_cast<const E*>(find_by(detail::type_id<E>(), in_returned, nullptr));
 #endif
-  return nullptr;
 }
 
 template <class T>

@@ -330,7 +330,8 @@ template <class T>
     return static_cast<long long>(value);
   } else {
     constexpr auto limit = static_cast<unsigned long long>((std::numeric_limits<long long>::max)());
-    return static_cast<long long>((std::min)(static_cast<unsigned long long>(value), limit));
+    const auto number = static_cast<unsigned long long>(value);
+    return static_cast<long long>(number < limit ? number : limit);
   }
 }
 
@@ -408,7 +409,7 @@ template <class E>
     detail::with_value(detail::raw_retry_after(e), [&](auto value) {
       const Duration said = to_duration(value);
       // A plain zero stands where nobody has set it.
-      if (is_optional<Raw> || said != Duration::zero()) wait = (std::max)(said, Duration::zero());
+      if (is_optional<Raw> || said != Duration::zero()) wait = said < Duration::zero() ? Duration::zero() : said;
     });
   }
   return wait;
@@ -424,12 +425,14 @@ template <class E>
 }
 
 // The text of a what().
+[[nodiscard]] std::string what_text(const char* what);
 template <class T>
 [[nodiscard]] std::string what_text(const T& what) {
   if constexpr (std::is_pointer_v<T>) {
-    if (what == nullptr) return no_text;
+    return detail::what_text(static_cast<const char*>(what));
+  } else {
+    return detail::to_text(what);
   }
-  return detail::to_text(what);
 }
 
 template <class E>

@@ -182,12 +182,7 @@ struct PlanStorage {
       using Error = std::remove_cv_t<typename std::remove_reference_t<Ctx>::error_type>;
       rules.add_named({error_ops_of<Error>, 1});
     }
-    for (const Step<Ctx, Env>& step : steps) {
-      rules.add_step(detail::make_policy(step, step.name, step.enter_when ? &step.enter_when : nullptr), step.reserve);
-      rules.add_named(step.retry_while.named());
-      rules.add_named(step.classify.named());
-      rules.add_named(step.enter_when.named());
-    }
+    for (const Step<Ctx, Env>& step : steps) rules.add_step(detail::view_of(step));
   }
 
   PlanStorage(const PlanStorage&) = delete;
@@ -256,7 +251,7 @@ template <class Ctx, class Env>
 std::string ExecutionPlan<Ctx, Env>::refusal(const std::vector<step_type>& steps) {
   if (steps.empty()) return "an ExecutionPlan needs at least one step";
   for (std::size_t i = 0; i != steps.size(); ++i) {
-    if (std::string text = detail::step_refusal(detail::limits_of(steps[i]), steps[i].name, i); !text.empty()) {
+    if (std::string text = detail::step_refusal(detail::view_of(steps[i]), i); !text.empty()) {
       return text;
     }
   }

@@ -27,7 +27,7 @@ PLANB_DECL bool leaves_with_own_error(const Engine& run, FailureStyle otherwise)
                                    run.options().failure().value_or(otherwise) == FailureStyle::original);
 }
 
-PLANB_COLD PLANB_DECL void throw_failure(Engine& run, FailureStyle otherwise) {
+PLANB_COLD PLANB_DECL void throw_failure(Engine& run, [[maybe_unused]] FailureStyle otherwise) {
 #if PLANB_HAS_EXCEPTIONS
   if (detail::leaves_with_own_error(run, otherwise)) {
     if (run.callback_error() != nullptr) detail::throw_rule_error(*run.callback_error(), run.last_cause());

@@ -20,10 +20,6 @@
 #include <typeinfo>
 #include <utility>
 
-#if PLANB_HAS_CXXABI
-#include <cxxabi.h>
-#endif
-
 namespace planb::inline PLANB_ABI {
 class Cause;
 }  // namespace planb::inline PLANB_ABI

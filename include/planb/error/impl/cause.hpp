@@ -18,6 +18,10 @@
 #include <typeinfo>
 #include <utility>
 
+#if PLANB_HAS_CXXABI
+#include <cxxabi.h>
+#endif
+
 namespace planb::inline PLANB_ABI {
 
 PLANB_DECL const char* AttemptTimeout::what() const noexcept { return "timed out"; }
@@ -346,6 +350,28 @@ PLANB_DECL void Cause::destroy() noexcept {
       break;
     case Held::shared: as<detail::SharedErrorPtr>().~SharedErrorPtr(); break;
   }
+}
+
+PLANB_NOINLINE PLANB_DECL const void* Cause::find_by(
+    detail::TypeId type, const void* (*in_returned)(const detail::ErrorOps& ops, const void* error),
+    [[maybe_unused]] const void* (*in_thrown)(const detail::Thrown& thrown)) const {
+  if (const void* const known = object(); known != nullptr && detail::same_type(ops_->type, type)) return known;
+  if (held_ == Held::inside || held_ == Held::shared) return is_value_ ? nullptr : in_returned(*ops_, object());
+#if PLANB_HAS_EXCEPTIONS
+  if (held_ == Held::thrown) {
+    const detail::Thrown& thrown = as<detail::Thrown>();
+    if (thrown.exact && !ops_->is_class) return nullptr;  // it has no base
+    if (named_ != 0 && thrown.missed != 0) {
+      const detail::NamedSet& set = detail::named_sets[named_];
+      for (std::size_t i = 0; i != set.count; ++i) {
+        if (!detail::CauseAccess::is_missed(thrown, i)) continue;
+        if (detail::same_type(set.types[i]->type, type)) return nullptr;
+      }
+    }
+    return in_thrown(thrown);
+  }
+#endif
+  return nullptr;
 }
 
 PLANB_DECL void Cause::keep_copy(const Defect& error) { keep(Defect(detail::what_text(error.what()))); }

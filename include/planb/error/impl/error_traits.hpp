@@ -16,4 +16,8 @@ PLANB_DECL std::string number_text(double number) { return std::to_string(number
 
 PLANB_DECL std::string number_text(long double number) { return std::to_string(number); }
 
+PLANB_DECL std::string what_text(const char* what) {
+  return what != nullptr ? std::string(what) : std::string(no_text);
+}
+
 }  // namespace planb::inline PLANB_ABI::detail

@@ -17,13 +17,14 @@ namespace planb::inline PLANB_ABI::detail {
 // Views into the steps, which must stay where they are.
 class PlanRules {
  public:
-  explicit PlanRules(std::size_t steps) { policies_.reserve(steps); }
+  explicit PlanRules(std::size_t steps);
   PlanRules(const PlanRules&) = delete;
   PlanRules& operator=(const PlanRules&) = delete;
+  ~PlanRules();
 
   void add_named(NamedErrors types);
-  // The next step. `policy.reserved_after` is set by the steps behind it.
-  void add_step(const StepPolicy& policy, Duration reserve);
+  // The next step, which may name error types, too.
+  void add_step(const RulesView& rules);
 
   [[nodiscard]] const PlanView& view() const noexcept { return view_; }
   [[nodiscard]] const Attempt& first_attempt() const noexcept { return first_attempt_; }

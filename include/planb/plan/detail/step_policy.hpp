@@ -50,56 +50,39 @@ struct PlanView {
   NamedErrors named;
 };
 
-// The rules that Step and RetryPolicy share, and Step's enter_when. All must outlive the policy.
-template <class Rules>
-[[nodiscard]] StepPolicy make_policy(const Rules& rules, std::string_view name,
-                                     const ErrorPredicate* enter_when = nullptr) {
-  StepPolicy policy;
-  policy.name = name;
-  policy.max_attempts = rules.attempts ? *rules.attempts : rules.schedule ? unlimited : 1;
-  if (rules.schedule) policy.schedule = &rules.schedule;
-  if (rules.retry_while) policy.retry_while = &rules.retry_while;
-  if (rules.classify) policy.classify = &rules.classify;
-  policy.max_wait = rules.max_wait;
-  policy.timeout = limit(rules.timeout);
-  policy.gate = rules.gate.get();
-  policy.enter_when = enter_when;
-  policy.kind = enter_when != nullptr || policy.timeout                    ? StepKind::full
-                : policy.gate != nullptr                                   ? StepKind::gated
-                : policy.schedule != nullptr || policy.classify != nullptr ? StepKind::plain
-                                                                           : StepKind::quick;
-  return policy;
-}
-
-// What can be wrong with such rules.
-struct RuleLimits {
+// The rules that Step and RetryPolicy share, and what Step alone has, without their types. All must outlive this.
+struct RulesView {
   std::optional<int> attempts;
-  bool endless = false;  // the schedule never ends by itself
+  const Schedule* schedule;
+  const ErrorPredicate* retry_while;
+  const ErrorFunction<Verdict>* classify;
   std::optional<Duration> max_wait;
   std::optional<Duration> timeout;
+  Gate* gate;
+  // Of a Step:
+  std::string_view name = {};
+  const ErrorPredicate* enter_when = nullptr;
   Duration reserve{};
 };
 
 template <class Rules>
-[[nodiscard]] RuleLimits limits_of(const Rules& rules) {
-  RuleLimits limits{.attempts = rules.attempts,
-                    .endless = !rules.schedule.ends(),
-                    .max_wait = rules.max_wait,
-                    .timeout = rules.timeout};
-  if constexpr (requires { rules.reserve; }) limits.reserve = rules.reserve;
-  return limits;
+[[nodiscard]] RulesView view_of(const Rules& rules) {
+  RulesView view{rules.attempts, &rules.schedule, &rules.retry_while, &rules.classify,
+                 rules.max_wait, rules.timeout,   rules.gate.get()};
+  if constexpr (requires { rules.enter_when; }) {
+    view.name = rules.name;
+    view.enter_when = &rules.enter_when;
+    view.reserve = rules.reserve;
+  }
+  return view;
 }
+
+[[nodiscard]] StepPolicy make_policy(const RulesView& rules);
 
 // Why these rules are refused, or an empty string. `label` names the step.
-[[nodiscard]] std::string refusal(const RuleLimits& limits, const std::string& label);
-
-template <class Rules>
-[[nodiscard]] std::string refusal(const Rules& rules, const std::string& label) {
-  return detail::refusal(detail::limits_of(rules), label);
-}
-
+[[nodiscard]] std::string refusal(const RulesView& rules, const std::string& label);
 // The same of the step with this index.
-[[nodiscard]] std::string step_refusal(const RuleLimits& limits, std::string_view name, std::size_t index);
+[[nodiscard]] std::string step_refusal(const RulesView& rules, std::size_t index);
 
 }  // namespace detail
 

@@ -8,6 +8,10 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
+PLANB_DECL PlanRules::PlanRules(std::size_t steps) { policies_.reserve(steps); }
+
+PLANB_DECL PlanRules::~PlanRules() = default;
+
 PLANB_DECL void PlanRules::add_named(NamedErrors types) {
   for (std::size_t i = 0; i != types.count; ++i) {
     bool known = false;
@@ -17,9 +21,13 @@ PLANB_DECL void PlanRules::add_named(NamedErrors types) {
   view_.named = {named_.data(), named_.size()};
 }
 
-PLANB_DECL void PlanRules::add_step(const StepPolicy& policy, Duration reserve) {
-  if (reserve != Duration::zero()) {
-    for (StepPolicy& before : policies_) before.reserved_after = add(before.reserved_after, reserve);
+PLANB_DECL void PlanRules::add_step(const RulesView& rules) {
+  add_named(rules.retry_while->named());
+  add_named(rules.classify->named());
+  add_named(rules.enter_when->named());
+  const StepPolicy policy = detail::make_policy(rules);
+  if (rules.reserve != Duration::zero()) {
+    for (StepPolicy& before : policies_) before.reserved_after = add(before.reserved_after, rules.reserve);
   }
   policies_.push_back(policy);
   view_.steps = policies_.data();

@@ -10,7 +10,6 @@
 #include <planb/schedule/schedule.hpp>
 #include <planb/time/clock.hpp>
 
-#include <algorithm>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -118,7 +117,7 @@ struct ModifyDelay {
       wait->delay = to_plain_duration(fn(wait->delay));
     }
     wait->delay = within(ask.cap, *wait, ask.random);
-    wait->cap = (std::max)(wait->cap, wait->delay);
+    if (wait->cap < wait->delay) wait->cap = wait->delay;
     state.previous_delay = wait->delay;
     return wait;
   }

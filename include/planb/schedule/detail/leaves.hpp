@@ -8,7 +8,6 @@
 #include <planb/schedule/schedule.hpp>
 #include <planb/time/clock.hpp>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +32,11 @@ struct InputState {
   ScheduleInput input(const ScheduleAsk& ask) noexcept;
 };
 
+[[nodiscard]] constexpr Duration bounded(Duration delay, Duration cap) noexcept {
+  if (delay < Duration::zero()) return Duration::zero();
+  return delay > cap ? cap : delay;
+}
+
 template <class Rule>
 class LeafNode final : public ScheduleNode {
  public:
@@ -44,7 +48,7 @@ class LeafNode final : public ScheduleNode {
 
   Answer next(StateSlot* state, const ScheduleAsk& ask) const override {
     Answer wait = rule_.next(state_at<State>(state), ask);
-    if (wait) wait->delay = (std::clamp)(wait->delay, Duration::zero(), ask.cap);
+    if (wait) wait->delay = bounded(wait->delay, ask.cap);
     return wait;
   }
 
@@ -80,7 +84,7 @@ struct Custom {
   Answer next(State& state, const ScheduleAsk& ask) const {
     const std::optional<Duration> delay = to_optional_duration(fn(state.input(ask)));
     if (!delay) return std::nullopt;
-    return state.previous_delay = (std::clamp)(*delay, Duration::zero(), ask.cap);
+    return state.previous_delay = bounded(*delay, ask.cap);
   }
 
   [[nodiscard]] std::string_view label() const noexcept { return name; }
