@@ -37,12 +37,12 @@ PLANB_COLD PLANB_DECL void throw_failure(Engine& run, [[maybe_unused]] FailureSt
   detail::throw_plan_error(PlanError(run.report()));
 }
 
-PLANB_DECL const RunOptions& no_run_options() {
+PLANB_COLD PLANB_DECL const RunOptions& no_run_options() {
   static const RunOptions& options = *new RunOptions;
   return options;
 }
 
-PLANB_DECL const StreamOptions& no_stream_options() {
+PLANB_COLD PLANB_DECL const StreamOptions& no_stream_options() {
   static const StreamOptions& options = *new StreamOptions;
   return options;
 }

@@ -74,7 +74,7 @@ PLANB_DECL bool Engine::try_enter(Now& now) {
   return true;
 }
 
-PLANB_DECL void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at) {
+PLANB_COLD PLANB_DECL void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at) {
   lacked_time_ = reason == SkipReason::out_of_time;
   StepRecord& record = add_record();
   record.skipped = true;
@@ -249,7 +249,7 @@ PLANB_DECL void Engine::fail_and_decide(Cause&& cause, std::optional<Verdict> ac
   leave_if_clock_threw();
 }
 
-PLANB_DECL void Engine::fail_by_callback(Cause&& cause, Cause&& error) {
+PLANB_COLD PLANB_DECL void Engine::fail_by_callback(Cause&& cause, Cause&& error) {
   if (error.kind() == CauseKind::defect) return fail_and_decide(std::move(error), std::nullopt);
   if (callback_error_ || stopped()) return fail_and_decide(std::move(cause), std::nullopt);
   close_attempt();
@@ -437,7 +437,7 @@ PLANB_DECL TimePoint Engine::read_clock() {
 }
 
 // Within a handler.
-PLANB_DECL void Engine::keep_clock_error() noexcept {
+PLANB_COLD PLANB_DECL void Engine::keep_clock_error() noexcept {
 #if PLANB_HAS_EXCEPTIONS
   clock_error_ = std::current_exception();
 #endif
@@ -445,7 +445,7 @@ PLANB_DECL void Engine::keep_clock_error() noexcept {
 
 #if PLANB_HAS_STOP_TOKEN
 // A timer is the clock's, too.
-PLANB_DECL void Engine::move_own_stop(TimePoint due) {
+PLANB_COLD PLANB_DECL void Engine::move_own_stop(TimePoint due) {
   detail::call_user([&] { site_.own_stop->move_to(clock(), due); }, [this] { keep_clock_error(); });
 }
 #endif

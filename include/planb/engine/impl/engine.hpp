@@ -89,7 +89,7 @@ PLANB_NOINLINE PLANB_DECL RunPhase Engine::proceed() {
   }
 }
 
-PLANB_DECL RunEnd Engine::end_by_callback(Cause&& error) noexcept {
+PLANB_COLD PLANB_DECL RunEnd Engine::end_by_callback(Cause&& error) noexcept {
   CauseAccess::name(error, plan_.named.first, plan_.named.count);
   callback_error_.emplace(std::move(error));
   return end_by_callback_error();
@@ -97,7 +97,7 @@ PLANB_DECL RunEnd Engine::end_by_callback(Cause&& error) noexcept {
 
 PLANB_COLD PLANB_DECL RunEnd Engine::end_by_caught_callback() noexcept { return end_by_callback(Cause::current()); }
 
-PLANB_DECL void Engine::abandon() {
+PLANB_COLD PLANB_DECL void Engine::abandon() {
   if (!running()) return;
   close_attempt();
   permit_.reset();

@@ -116,7 +116,7 @@ PLANB_DECL void Engine::note_opening(Now& now) {
 // The place for all that is told of an attempt's first output, before the consumer has it: output_due_ says that
 // somebody wants to hear of it. What the gate throws takes no output away, as with a success. But a defect ends the
 // attempt, which it is the cause of.
-PLANB_DECL bool Engine::notify_first_output(Now& now) {
+PLANB_COLD PLANB_DECL bool Engine::notify_first_output(Now& now) {
   output_due_ = false;
   watched_ = may_be_cut_short();
   begin_factory();

@@ -3,6 +3,7 @@
 
 #include <planb/detail/config.hpp>
 #include <planb/error/cause.hpp>
+#include <planb/error/error_traits.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -54,7 +55,7 @@ PLANB_DECL const ProviderError* Cause::provider_error() const {
   return ops_->as_provider_error != nullptr ? ops_->as_provider_error(object()) : nullptr;
 }
 
-PLANB_DECL RejectedValue::RejectedValue(const Cause& cause)
+PLANB_COLD PLANB_DECL RejectedValue::RejectedValue(const Cause& cause)
     : state_(std::make_shared<const std::pair<Cause, std::string>>(cause, cause.message())) {}
 
 PLANB_DECL const char* RejectedValue::what() const noexcept { return state_->second.c_str(); }
@@ -129,7 +130,7 @@ PLANB_DECL bool CauseAccess::wraps([[maybe_unused]] const std::exception& error,
 
 #if PLANB_HAS_EXCEPTIONS
 // A text for exceptions that no class describes.
-[[nodiscard]] PLANB_DECL std::string describe_unknown(const std::exception_ptr& pointer) {
+[[nodiscard]] PLANB_COLD PLANB_DECL std::string describe_unknown(const std::exception_ptr& pointer) {
   try {
     std::rethrow_exception(pointer);
   } catch (const std::exception& e) {
@@ -165,7 +166,7 @@ inline constexpr const ErrorOps* plain_errors[] = {
 };
 
 // The text of a thrown pointer to characters or std::string_view.
-[[nodiscard]] PLANB_DECL std::optional<std::string> borrowed_text(const std::exception_ptr& pointer) {
+[[nodiscard]] PLANB_COLD PLANB_DECL std::optional<std::string> borrowed_text(const std::exception_ptr& pointer) {
   try {
     std::rethrow_exception(pointer);
   } catch (const char* text) {
@@ -225,7 +226,7 @@ PLANB_COLD PLANB_DECL Cause CauseAccess::caught_unknown(std::exception_ptr point
 
 #endif
 
-PLANB_DECL Wrapped CauseAccess::wrapped(const Cause& cause) {
+PLANB_COLD PLANB_DECL Wrapped CauseAccess::wrapped(const Cause& cause) {
   if (!cause.may_wrap()) return {};
   if (cause.held_ != Cause::Held::thrown) return cause.ops_->wrapped(cause.object());
   Wrapped found;
@@ -374,9 +375,9 @@ PLANB_NOINLINE PLANB_DECL const void* Cause::find_by(
   return nullptr;
 }
 
-PLANB_DECL void Cause::keep_copy(const Defect& error) { keep(Defect(detail::what_text(error.what()))); }
-PLANB_DECL void Cause::keep_copy(const ProviderError& error) { keep(error); }
-PLANB_DECL void Cause::keep_text(std::string text) { keep(detail::UncopyableError(std::move(text))); }
+PLANB_COLD PLANB_DECL void Cause::keep_copy(const Defect& error) { keep(Defect(detail::what_text(error.what()))); }
+PLANB_COLD PLANB_DECL void Cause::keep_copy(const ProviderError& error) { keep(error); }
+PLANB_COLD PLANB_DECL void Cause::keep_text(std::string text) { keep(detail::UncopyableError(std::move(text))); }
 
 PLANB_DECL std::optional<int> Cause::own_status() const {
   // A code may be read as a status.
@@ -438,7 +439,7 @@ PLANB_DECL std::optional<bool> Cause::retryable() const {
   return found;
 }
 
-PLANB_DECL std::string Cause::message() const {
+PLANB_COLD PLANB_DECL std::string Cause::message() const {
   std::string text = detail::read_or(std::string(detail::no_text), [this] {
     std::string own;
     if (const void* error = object()) {
@@ -469,7 +470,7 @@ PLANB_DECL std::string Cause::message() const {
   return "unknown error";
 }
 
-PLANB_DECL std::exception_ptr Cause::exception() const {
+PLANB_COLD PLANB_DECL std::exception_ptr Cause::exception() const {
 #if PLANB_HAS_EXCEPTIONS
   if (held_ == Held::thrown) return as<detail::Thrown>().pointer;
   try {
@@ -482,7 +483,7 @@ PLANB_DECL std::exception_ptr Cause::exception() const {
 #endif
 }
 
-PLANB_DECL void Cause::rethrow() const {
+PLANB_COLD PLANB_DECL void Cause::rethrow() const {
 #if PLANB_HAS_EXCEPTIONS
   if (is_value_) throw RejectedValue(*this);
   switch (held_) {
@@ -502,10 +503,10 @@ PLANB_DECL void Cause::rethrow() const {
 
 namespace planb::inline PLANB_ABI::detail {
 
-PLANB_DECL std::string describe(const Cause& cause) {
+PLANB_COLD PLANB_DECL std::string describe(const Cause& cause) {
   std::string text = cause.message();
   if (const std::optional<int> status = cause.status()) {
-    const std::string number = std::to_string(*status);
+    const std::string number = detail::number_text(static_cast<long long>(*status));
     const bool starts_with_it =
         text.compare(0, number.size(), number) == 0 &&
         (text.size() == number.size() || text[number.size()] < '0' || text[number.size()] > '9');

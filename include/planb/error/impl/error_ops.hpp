@@ -46,7 +46,7 @@ PLANB_DECL const TypeFacts::Slot* TypeFacts::find(TypeId type) const noexcept {
   return nullptr;
 }
 
-PLANB_DECL void TypeFacts::keep(TypeId type, bool yes, std::ptrdiff_t offset) noexcept {
+PLANB_COLD PLANB_DECL void TypeFacts::keep(TypeId type, bool yes, std::ptrdiff_t offset) noexcept {
   for (Slot& slot : known) {
     unsigned char empty = 0;
     if (!slot.state.compare_exchange_strong(empty, 1, std::memory_order_relaxed)) continue;
@@ -59,7 +59,7 @@ PLANB_DECL void TypeFacts::keep(TypeId type, bool yes, std::ptrdiff_t offset) no
   }
 }
 
-PLANB_DECL bool has_bases([[maybe_unused]] TypeId type) noexcept {
+PLANB_COLD PLANB_DECL bool has_bases([[maybe_unused]] TypeId type) noexcept {
 #if PLANB_HAS_CXXABI
   const std::string_view kind = typeid(*type).name();
   return kind.find("si_class_type_info") != kind.npos || kind.find("vmi_class_type_info") != kind.npos;
@@ -112,7 +112,7 @@ PLANB_DECL const NamedSet& NamedSets::operator[](std::uint16_t number) const noe
   return *pages_[i / page].load(std::memory_order_acquire)->sets[i % page].load(std::memory_order_acquire);
 }
 
-PLANB_DECL NamedSet* NamedSets::make(const ErrorOps* const* types, std::size_t count) noexcept {
+PLANB_COLD PLANB_DECL NamedSet* NamedSets::make(const ErrorOps* const* types, std::size_t count) noexcept {
   auto* const set = new (std::nothrow) NamedSet;
   if (set == nullptr) return nullptr;
   set->types.reset(new (std::nothrow) const ErrorOps*[count]);
@@ -126,7 +126,7 @@ PLANB_DECL NamedSet* NamedSets::make(const ErrorOps* const* types, std::size_t c
   return set;
 }
 
-PLANB_DECL std::atomic<const NamedSet*>* NamedSets::place_for(unsigned i) noexcept {
+PLANB_COLD PLANB_DECL std::atomic<const NamedSet*>* NamedSets::place_for(unsigned i) noexcept {
   std::atomic<Page*>& at = pages_[i / page];
   Page* known = at.load(std::memory_order_acquire);
   if (known == nullptr) {

@@ -8,15 +8,15 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
-PLANB_DECL std::string number_text(long long number) { return std::to_string(number); }
+PLANB_COLD PLANB_DECL std::string number_text(long long number) { return std::to_string(number); }
 
-PLANB_DECL std::string number_text(unsigned long long number) { return std::to_string(number); }
+PLANB_COLD PLANB_DECL std::string number_text(unsigned long long number) { return std::to_string(number); }
 
-PLANB_DECL std::string number_text(double number) { return std::to_string(number); }
+PLANB_COLD PLANB_DECL std::string number_text(double number) { return std::to_string(number); }
 
-PLANB_DECL std::string number_text(long double number) { return std::to_string(number); }
+PLANB_COLD PLANB_DECL std::string number_text(long double number) { return std::to_string(number); }
 
-PLANB_DECL std::string what_text(const char* what) {
+PLANB_COLD PLANB_DECL std::string what_text(const char* what) {
   return what != nullptr ? std::string(what) : std::string(no_text);
 }
 

@@ -12,10 +12,10 @@
 namespace planb::inline PLANB_ABI::detail {
 
 #if PLANB_HAS_STOP_TOKEN
-PLANB_DECL AttemptStop::AttemptStop(const StopToken& callers, Clock& clock, TimePoint deadline)
+PLANB_COLD PLANB_DECL AttemptStop::AttemptStop(const StopToken& callers, Clock& clock, TimePoint deadline)
     : forward_(callers, Request{source_}), timer_(clock.call_at(deadline, Request{source_})) {}
 
-PLANB_DECL void AttemptStop::move_to(Clock& clock, TimePoint deadline) {
+PLANB_COLD PLANB_DECL void AttemptStop::move_to(Clock& clock, TimePoint deadline) {
   if (!timer_.move_to(deadline)) timer_ = clock.call_at(deadline, Request{source_});
 }
 
@@ -32,7 +32,7 @@ PLANB_DECL std::optional<Duration> Attempt::timeout() const {
   return left > Duration::zero() ? left : Duration::zero();
 }
 
-PLANB_DECL StopToken Attempt::stop_token() const {
+PLANB_COLD PLANB_DECL StopToken Attempt::stop_token() const {
   if (site_ == nullptr) return {};
 #if PLANB_HAS_STOP_TOKEN
   if (site_->clock != nullptr) {

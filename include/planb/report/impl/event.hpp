@@ -2,6 +2,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/error/error_traits.hpp>
 #include <planb/report/detail/text.hpp>
 #include <planb/report/event.hpp>
 
@@ -46,18 +47,23 @@ namespace detail {
 template <class E>
 [[nodiscard]] std::string attempt_line(const char* kind, const E& event) {
   std::string line = kind;
-  line += " #" + std::to_string(event.attempt) + " step=" + std::to_string(event.step_index);
+  line += " #" + detail::number_text(static_cast<long long>(event.attempt)) +
+          " step=" + detail::number_text(static_cast<long long>(event.step_index));
   append_name(line, event.step_name);
   return line;
 }
 
 }  // namespace detail
 
-PLANB_DECL std::string to_string(const AttemptStart& event) { return detail::attempt_line("AttemptStart", event); }
+PLANB_COLD PLANB_DECL std::string to_string(const AttemptStart& event) {
+  return detail::attempt_line("AttemptStart", event);
+}
 
-PLANB_DECL std::string to_string(const AttemptSuccess& event) { return detail::attempt_line("AttemptSuccess", event); }
+PLANB_COLD PLANB_DECL std::string to_string(const AttemptSuccess& event) {
+  return detail::attempt_line("AttemptSuccess", event);
+}
 
-PLANB_DECL std::string to_string(const AttemptFailure& event) {
+PLANB_COLD PLANB_DECL std::string to_string(const AttemptFailure& event) {
   std::string line = detail::attempt_line("AttemptFailure", event);
   line += ' ';
   detail::append_clipped(line, detail::describe(event.cause));
@@ -79,8 +85,8 @@ PLANB_DECL std::string to_string(const AttemptFailure& event) {
   return line;
 }
 
-PLANB_DECL std::string to_string(const StepSkipped& event) {
-  std::string line = "StepSkipped step=" + std::to_string(event.step_index);
+PLANB_COLD PLANB_DECL std::string to_string(const StepSkipped& event) {
+  std::string line = "StepSkipped step=" + detail::number_text(static_cast<long long>(event.step_index));
   detail::append_name(line, event.step_name);
   line += ' ';
   line += to_string(event.reason);
@@ -88,11 +94,11 @@ PLANB_DECL std::string to_string(const StepSkipped& event) {
   return line;
 }
 
-PLANB_DECL std::string to_string(const FirstOutput& event) {
+PLANB_COLD PLANB_DECL std::string to_string(const FirstOutput& event) {
   return detail::attempt_line("FirstOutput", event) + " after " + detail::duration_text(event.after);
 }
 
-PLANB_DECL std::string to_string(const RunFinish& event) {
+PLANB_COLD PLANB_DECL std::string to_string(const RunFinish& event) {
   std::string line = "RunFinish ";
   line += to_string(event.end);
   const std::string text = event.report.to_string();
@@ -100,7 +106,7 @@ PLANB_DECL std::string to_string(const RunFinish& event) {
   return line;
 }
 
-PLANB_DECL std::string to_string(const Event& event) {
+PLANB_COLD PLANB_DECL std::string to_string(const Event& event) {
   return event.visit([](const auto& e) { return to_string(e); });
 }
 

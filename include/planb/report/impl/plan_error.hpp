@@ -14,7 +14,8 @@
 
 namespace planb::inline PLANB_ABI {
 
-PLANB_DECL PlanError::PlanError(RunReport report) : state_(std::make_shared<const State>(std::move(report))) {}
+PLANB_COLD PLANB_DECL PlanError::PlanError(RunReport report)
+    : state_(std::make_shared<const State>(std::move(report))) {}
 
 PLANB_DECL const char* PlanError::what() const noexcept { return state_->text.c_str(); }
 

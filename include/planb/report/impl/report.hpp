@@ -2,6 +2,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/error/error_traits.hpp>
 #include <planb/report/detail/text.hpp>
 #include <planb/report/report.hpp>
 
@@ -11,7 +12,7 @@
 
 namespace planb::inline PLANB_ABI {
 
-PLANB_DECL std::string RunReport::answered_by() const {
+PLANB_COLD PLANB_DECL std::string RunReport::answered_by() const {
   if (!answered_step || steps.empty()) return {};
   return detail::step_label(steps.back().name, *answered_step);
 }
@@ -27,7 +28,7 @@ PLANB_DECL std::optional<Cause> RunReport::last_cause() const&& {
   return cause != nullptr ? std::optional<Cause>(*cause) : std::nullopt;
 }
 
-PLANB_DECL std::optional<TimePoint> RunReport::opens_at() const noexcept {
+PLANB_COLD PLANB_DECL std::optional<TimePoint> RunReport::opens_at() const noexcept {
   std::optional<TimePoint> earliest;
   for (const StepReport& step : steps) {
     if (!step.opens_at || *step.opens_at == (TimePoint::max)()) continue;
@@ -40,13 +41,13 @@ PLANB_DECL std::optional<TimePoint> RunReport::opens_at() const noexcept {
 
 namespace planb::inline PLANB_ABI::detail {
 
-[[nodiscard]] PLANB_DECL std::string circuit_text(const StepReport& step) {
+[[nodiscard]] PLANB_COLD PLANB_DECL std::string circuit_text(const StepReport& step) {
   std::string text = "circuit open";
   if (step.opens_in && step.opens_at) text += open_text(*step.opens_in, *step.opens_at);
   return text;
 }
 
-[[nodiscard]] PLANB_DECL std::string step_line(const StepReport& step, bool answered) {
+[[nodiscard]] PLANB_COLD PLANB_DECL std::string step_line(const StepReport& step, bool answered) {
   std::string line = step_label(step.name, step.index) + ": ";
   if (step.skipped) {
     return line + "skipped, " +
@@ -55,7 +56,7 @@ namespace planb::inline PLANB_ABI::detail {
   if (!step.cause) return line + (answered ? "answered" : "no failure");
   const int failures = answered ? step.attempts - 1 : step.attempts;
   if (answered) line += "answered, after ";
-  if (failures != 1) line += std::to_string(failures) + " attempts, last ";
+  if (failures != 1) line += detail::number_text(static_cast<long long>(failures)) + " attempts, last ";
   append_clipped(line, describe(*step.cause));
   if (step.alert) line += " (alert)";
   if (answered) return line;
@@ -79,12 +80,13 @@ inline constexpr std::size_t report_limit = 2000;
 
 namespace planb::inline PLANB_ABI {
 
-PLANB_DECL std::string RunReport::to_string() const {
+PLANB_COLD PLANB_DECL std::string RunReport::to_string() const {
   std::string text;
   if (end != RunEnd::succeeded) {
     text = std::string("plan ") + planb::to_string(end);
     if (delivered != 0 && end != RunEnd::running) {
-      text += " after partial output (" + std::to_string(delivered) + (delivered == 1 ? " element)" : " elements)");
+      text += " after partial output (" + detail::number_text(static_cast<long long>(delivered)) +
+              (delivered == 1 ? " element)" : " elements)");
     }
   }
   const char* separator = end == RunEnd::succeeded ? "" : ": ";
@@ -92,7 +94,7 @@ PLANB_DECL std::string RunReport::to_string() const {
   for (const StepReport& step : steps) {
     if (text.size() > detail::report_limit) {
       const std::size_t rest = steps.size() - shown;
-      text += "; and " + std::to_string(rest) + (rest == 1 ? " more step" : " more steps");
+      text += "; and " + detail::number_text(static_cast<long long>(rest)) + (rest == 1 ? " more step" : " more steps");
       break;
     }
     text += separator + detail::step_line(step, answered_step == step.index);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/error/error_traits.hpp>
 #include <planb/report/detail/text.hpp>
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
-PLANB_DECL void append_clipped(std::string& line, std::string_view text, std::size_t limit) {
+PLANB_COLD PLANB_DECL void append_clipped(std::string& line, std::string_view text, std::size_t limit) {
   const bool clipped = text.size() > limit;
   if (clipped) {
     std::size_t end = limit;
@@ -23,46 +24,46 @@ PLANB_DECL void append_clipped(std::string& line, std::string_view text, std::si
   if (clipped) line += "...";
 }
 
-PLANB_DECL void append_name(std::string& line, std::string_view name) {
+PLANB_COLD PLANB_DECL void append_name(std::string& line, std::string_view name) {
   if (name.empty()) return;
   line += ' ';
   append_clipped(line, name, 64);
 }
 
-PLANB_DECL std::string step_label(std::string_view name, int index) {
+PLANB_COLD PLANB_DECL std::string step_label(std::string_view name, int index) {
   std::string label;
   if (name.empty()) {
-    label = "step " + std::to_string(index);
+    label = "step " + detail::number_text(static_cast<long long>(index));
   } else {
     append_clipped(label, name, 64);
   }
   return label;
 }
 
-PLANB_DECL std::string duration_text(Duration d) {
+PLANB_COLD PLANB_DECL std::string duration_text(Duration d) {
   const long long ns = d.count();
   if (ns < 0) return "0 ms";
   const auto tenths = [](long long value, long long unit, const char* name) {
     const long long whole = value / unit;
     const long long tenth = value % unit / (unit / 10);
-    std::string text = std::to_string(whole);
-    if (tenth != 0) text += "." + std::to_string(tenth);
+    std::string text = detail::number_text(whole);
+    if (tenth != 0) text += "." + detail::number_text(tenth);
     return text + " " + name;
   };
-  if (ns < 1'000) return std::to_string(ns) + " ns";
+  if (ns < 1'000) return detail::number_text(ns) + " ns";
   if (ns < 1'000'000) return tenths(ns, 1'000, "us");
   if (ns < 1'000'000'000) return tenths(ns, 1'000'000, "ms");
   if (ns < 60'000'000'000) return tenths(ns, 1'000'000'000, "s");
   const long long minutes = ns / 60'000'000'000;
   if (minutes < 60) {
     const long long seconds = ns / 1'000'000'000 % 60;
-    return std::to_string(minutes) + " min" + (seconds != 0 ? " " + std::to_string(seconds) + " s" : "");
+    return detail::number_text(minutes) + " min" + (seconds != 0 ? " " + detail::number_text(seconds) + " s" : "");
   }
   const long long rest = minutes % 60;
-  return std::to_string(minutes / 60) + " h" + (rest != 0 ? " " + std::to_string(rest) + " min" : "");
+  return detail::number_text(minutes / 60) + " h" + (rest != 0 ? " " + detail::number_text(rest) + " min" : "");
 }
 
-PLANB_DECL std::string open_text(Duration opens_in, TimePoint opens_at) {
+PLANB_COLD PLANB_DECL std::string open_text(Duration opens_in, TimePoint opens_at) {
   if (opens_in <= Duration::zero() || opens_at == (TimePoint::max)()) return {};
   return " for " + duration_text(opens_in);
 }

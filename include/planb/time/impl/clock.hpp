@@ -16,7 +16,7 @@ namespace planb::inline PLANB_ABI {
 
 PLANB_DECL TimePoint SteadyClock::now() const { return std::chrono::steady_clock::now(); }
 
-PLANB_DECL void SteadyClock::sleep_until(TimePoint due, StopToken stop) {
+PLANB_COLD PLANB_DECL void SteadyClock::sleep_until(TimePoint due, StopToken stop) {
   std::mutex mutex;
   std::condition_variable wake;
   bool stopped = false;
@@ -36,7 +36,7 @@ PLANB_DECL void SteadyClock::sleep_until(TimePoint due, StopToken stop) {
   }
 }
 
-PLANB_DECL Timer SteadyClock::make_timer(TimePoint due, detail::Function<void()> fn) {
+PLANB_COLD PLANB_DECL Timer SteadyClock::make_timer(TimePoint due, detail::Function<void()> fn) {
   return Timer(detail::TimerQueue::instance().add(due, std::move(fn)));
 }
 
@@ -45,7 +45,7 @@ PLANB_DECL SteadyClock& SteadyClock::instance() {
   return clock;
 }
 
-PLANB_DECL Timer Clock::make_timer(TimePoint due, detail::Function<void()> fn) {
+PLANB_COLD PLANB_DECL Timer Clock::make_timer(TimePoint due, detail::Function<void()> fn) {
   struct Translated final : Timer::Pending {  // from this clock's time to the real one
     Translated(const Clock& c, TimePoint d, detail::Function<void()> f)
         : clock(c), timer(SteadyClock::instance().call_at(real(d), std::move(f))) {}
