@@ -1,6 +1,8 @@
 // What this build has: exceptions, RTTI, std::stop_token. Everything else asks here.
 #pragma once
 
+#include <planb/detail/version.hpp>
+
 #include <version>
 
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
