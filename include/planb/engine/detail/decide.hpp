@@ -182,7 +182,7 @@ PLANB_INLINE bool Engine::fail_quickly(Cause&& cause) {
   state_ = State::deciding;
   remember(std::move(cause));
   delay_ = Duration();
-  const auto ask = [this] {
+  const auto ask = [this]() PLANB_INLINE_LAMBDA {
     const LeaveReason reason = spent(record_->cause);
     return reason != LeaveReason::none ? reason : heed_hint(record_->cause, delay_);
   };
@@ -247,6 +247,20 @@ inline void Engine::fail_and_decide(Cause&& cause, std::optional<Verdict> accept
   if (!quiet_) notify_failure(move, verdict, now);
   follow(move, now);
   leave_if_clock_threw();
+}
+
+// Out of the way of what is quick.
+PLANB_COLD inline void Engine::fail_slowly(FailureRoom& room) {
+  struct Empty {
+    FailureRoom& room;
+    ~Empty() { room.destroy(); }
+  } const empty{room};
+  Failure& failure = room.get();
+  if (failure.callback_error) {
+    fail_by_callback(std::move(failure.cause), std::move(*failure.callback_error));
+  } else {
+    fail(std::move(failure.cause), failure.verdict);
+  }
 }
 
 inline void Engine::fail_by_callback(Cause&& cause, Cause&& error) {

@@ -24,7 +24,7 @@
 
 #include <cstddef>
 #include <exception>
-#include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -79,26 +79,12 @@ class Engine {
   // A callback of the attempt's own threw `error`, which ends the run: its acceptance check, or its result when asked.
   void fail_by_callback(Cause&& cause, Cause&& error);
 
-  // The attempt left what is in the room, which is empty then.
-  PLANB_INLINE void fail(FailureRoom& room) {
-    struct Empty {
-      FailureRoom& room;
-      ~Empty() { room.destroy(); }
-    } const empty{room};
-    Failure& failure = room.get();
-    if (failure.callback_error) {
-      fail_by_callback(std::move(failure.cause), std::move(*failure.callback_error));
-    } else {
-      fail(std::move(failure.cause), failure.verdict);
-    }
-  }
-  void fail(FailureKeeper& keeper) { fail(keeper.release()); }
-
-  // The same, and next() where that says `attempt` and neither has anything to ask. False: ask next().
+  // The attempt left what is in the room, which is empty then. True: next() was asked as well, since neither had anybody
+  // to ask, and says `attempt`. False: ask it.
   [[nodiscard]] PLANB_INLINE bool fail_and_go_on(FailureRoom& room) {
     Failure& failure = room.get();
     if (failure.callback_error || !decides_quickly(failure.cause, failure.verdict)) [[unlikely]] {
-      fail(room);
+      fail_slowly(room);
       return false;
     }
     const bool goes_on = fail_quickly(std::move(failure.cause));
@@ -108,6 +94,8 @@ class Engine {
     state_ = State::attempting;
     return true;
   }
+  void fail(FailureRoom& room) { fail_slowly(room); }
+  void fail(FailureKeeper& keeper) { fail(keeper.release()); }
 
   // The attempt was given up from outside: its thread or its owner goes away.
   void abandon();
@@ -232,8 +220,8 @@ class Engine {
   }
   PLANB_INLINE void remember(Cause&& cause) noexcept {
     StepRecord& record = *record_;
-    std::destroy_at(&record.cause);
-    std::construct_at(&record.cause, std::move(cause));
+    record.cause.~Cause();
+    ::new (static_cast<void*>(&record.cause)) Cause(std::move(cause));
     if (!CauseAccess::is_named(record.cause, plan_.named.first, plan_.named.count)) {
       CauseAccess::name(record.cause, plan_.named.first, plan_.named.count);
     }
@@ -242,7 +230,7 @@ class Engine {
     failed_ = &record;
   }
 
-  void go_to_next_step() noexcept {
+  PLANB_INLINE void go_to_next_step() noexcept {
     ++step_;
     ++policy_;
     record_ = nullptr;
@@ -291,6 +279,7 @@ class Engine {
   [[nodiscard]] bool fail_quickly(Cause&& cause);
   void end_or_wait(LeaveReason reason);
   void fail_and_decide(Cause&& cause, std::optional<Verdict> accepted);
+  void fail_slowly(FailureRoom& room);
 
   void look_at_time(Cause& cause, Now& now) const;
   [[nodiscard]] Move decide(std::optional<Verdict>& verdict, std::optional<Verdict> accepted, Now& now);
