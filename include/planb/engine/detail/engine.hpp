@@ -79,8 +79,8 @@ class Engine {
   // A callback of the attempt's own threw `error`, which ends the run: its acceptance check, or its result when asked.
   void fail_by_callback(Cause&& cause, Cause&& error);
 
-  // The attempt left what is in the room, which is empty then. True: next() was asked as well, since neither had anybody
-  // to ask, and says `attempt`. False: ask it.
+  // The attempt left what is in the room, which is empty then. True: next() was asked as well, since neither had
+  // anybody to ask, and says `attempt`. False: ask it.
   [[nodiscard]] PLANB_INLINE bool fail_and_go_on(FailureRoom& room) {
     Failure& failure = room.get();
     if (failure.callback_error || !decides_quickly(failure.cause, failure.verdict)) [[unlikely]] {
