@@ -22,8 +22,7 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
-// --- Entering a step
-// ---------------------------------------------------------------------------------------------------
+// --- Entering a step -------------------------------------------------------------------------------------------------
 
 inline void Engine::enter() {
   state_ = State::deciding;
@@ -85,8 +84,7 @@ inline void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> o
   }
 }
 
-// --- Before an attempt
-// -------------------------------------------------------------------------------------------------
+// --- Before an attempt -----------------------------------------------------------------------------------------------
 
 // Asks the gate. False: the step is passed over or left, and the state says what follows.
 inline bool Engine::admit(Now& now) {
@@ -175,8 +173,7 @@ inline bool Engine::start() {
   return true;
 }
 
-// --- After a failure
-// ---------------------------------------------------------------------------------------------------
+// --- After a failure -------------------------------------------------------------------------------------------------
 
 PLANB_INLINE bool Engine::fail_quickly(Cause&& cause) {
   state_ = State::deciding;
@@ -396,8 +393,7 @@ inline void Engine::follow(const Move& move, Now& now) {
   }
 }
 
-// --- Between two elements of a stream
-// ----------------------------------------------------------------------------------
+// --- Between two elements of a stream --------------------------------------------------------------------------------
 
 // A stop and the budget end the attempt, and the silence that a timeout bounds is the source's alone.
 inline bool Engine::watch(bool source_has_the_floor) {
@@ -419,8 +415,7 @@ inline bool Engine::watch(bool source_has_the_floor) {
   return source_has_the_floor || !output_due_ || notify_first_output(now);
 }
 
-// --- Time
-// --------------------------------------------------------------------------------------------------------------
+// --- Time ------------------------------------------------------------------------------------------------------------
 
 inline Duration Engine::time_left(Now& now) const {
   if (!has_budget_) return (Duration::max)();
