@@ -1,6 +1,7 @@
 // The engine: decides which attempt comes next, how long to wait, and when a run is over. It makes no attempt, does not
-// wait and starts no thread. All drivers are made of it. Here are its states and what every attempt passes through;
-// decide.hpp has what is decided, notify.hpp what others are told, run_report.hpp the report.
+// wait and starts no thread. All drivers are made of it. Here is the class, with what every attempt passes through. Its
+// states are in states.hpp, what is decided in enter.hpp and decide.hpp, its time in time_left.hpp, what others are
+// told in notify.hpp, the report in run_report.hpp.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -10,9 +11,7 @@
 #include <planb/engine/run_phase.hpp>
 #include <planb/engine/stream_options.hpp>
 #include <planb/error/cause.hpp>
-#include <planb/error/detail/call_user.hpp>
 #include <planb/error/detail/failure_room.hpp>
-#include <planb/error/detail/misuse.hpp>
 #include <planb/gate/gate.hpp>
 #include <planb/plan/attempt.hpp>
 #include <planb/plan/detail/step_policy.hpp>
@@ -257,7 +256,7 @@ class Engine {
     return callback_error_->kind() == CauseKind::defect ? RunEnd::defect : RunEnd::aborted;
   }
 
-  // --- What is asked on the way, in decide.hpp -----------------------------------------------------------------------
+  // --- What is asked on the way, in enter.hpp ------------------------------------------------------------------------
 
   void enter();
   [[nodiscard]] bool try_enter(Now& now);
@@ -291,7 +290,7 @@ class Engine {
   [[nodiscard]] Move leave(LeaveReason reason) noexcept;
   void follow(const Move& move, Now& now);
 
-  // --- Streams, in decide.hpp ----------------------------------------------------------------------------------------
+  // --- Streams, in time_left.hpp -------------------------------------------------------------------------------------
 
   [[nodiscard]] bool watch(bool source_has_the_floor);
   [[nodiscard]] bool may_be_cut_short() const noexcept {
@@ -302,7 +301,7 @@ class Engine {
   }
   [[nodiscard]] std::size_t delivered() const noexcept { return site_.delivered.load(std::memory_order_relaxed); }
 
-  // --- Time, in decide.hpp -------------------------------------------------------------------------------------------
+  // --- Time, in time_left.hpp ----------------------------------------------------------------------------------------
 
   // What a clock throws is kept, so that what has begun is told to its end, and leaves at the end of next(), succeed()
   // or fail(): see leave_if_clock_threw(). The time is then the latest that is known.
@@ -391,94 +390,11 @@ class Engine {
   InlineVector<StepRecord, 4> records_;
 };
 
-inline Engine::Engine(const PlanView& plan, OptionsView options, PartialStream partial)
-    : plan_(plan),
-      policy_(plan.steps),
-      quiet_(!options.on_event() && !options.budget() && !options.stop().stop_possible() &&
-             options.entry() == StepEntry::immediate && partial == PartialStream::allow),
-      handled_(static_cast<bool>(options.on_event())),
-      has_budget_(options.budget().has_value()),
-      partial_(partial),
-      options_(options) {
-  if (has_budget_) {
-    const Duration budget = *options.budget();
-    const TimePoint start = latest_ = clock().now();
-    budget_end_ = budget > Duration::zero() ? add(start, budget) : start;
-  }
-}
-
-PLANB_NOINLINE inline RunPhase Engine::proceed() {
-  for (;;) {
-    switch (state_) {
-      case State::attempting: misuse("next() was called while an attempt is running; say succeed() or fail() first");
-      case State::starting:
-      case State::deciding: misuse_from_within("next()");
-      case State::over: return RunPhase::over;
-      case State::entering:
-        enter();
-        leave_if_clock_threw();
-        break;
-      case State::waiting: {
-        Now now(*this);
-        if (stopped()) {
-          finish(RunEnd::interrupted);
-        } else if (now() < due_) {
-          leave_if_clock_threw();
-          return RunPhase::wait;
-        } else {
-          state_ = State::ready;
-        }
-        leave_if_clock_threw();
-        break;
-      }
-      case State::ready:
-        if (start()) return RunPhase::attempt;
-        leave_if_clock_threw();
-        break;
-    }
-    if (goes_quietly()) {
-      begin_quietly();
-      return RunPhase::attempt;
-    }
-  }
-}
-
-inline RunEnd Engine::end_by_callback(Cause&& error) noexcept {
-  CauseAccess::name(error, plan_.named.first, plan_.named.count);
-  callback_error_.emplace(std::move(error));
-  return end_by_callback_error();
-}
-
-PLANB_COLD inline RunEnd Engine::end_by_caught_callback() noexcept { return end_by_callback(Cause::current()); }
-
-inline void Engine::abandon() {
-  if (!running()) return;
-  close_attempt();
-  permit_.reset();
-  Now now(*this);
-  Cause cause;
-  CauseAccess::set_kind(cause, CauseKind::interrupted);
-  remember(std::move(cause));
-  notify_failure({.run_end = RunEnd::interrupted}, std::nullopt, now);
-  finish(RunEnd::interrupted);
-#if PLANB_HAS_EXCEPTIONS
-  clock_error_ = nullptr;  // what is on its way is more important, and a destructor lets nothing out
-#endif
-}
-
-PLANB_COLD inline void Engine::misuse_outside(const char* call) const {
-  if (state_ == State::starting || state_ == State::deciding) misuse_from_within(call);
-  misuse(std::string(call) + " was called without an attempt that is running; " +
-         (state_ == State::over ? "the run is over" : "ask next() first, until it says attempt"));
-}
-
-PLANB_COLD inline void Engine::misuse_from_within(const char* call) {
-  misuse(std::string(call) +
-         " was called from an event handler, a rule or a factory of the plan; drive the run when they have returned");
-}
-
 }  // namespace planb::inline PLANB_ABI::detail
 
 #include <planb/engine/detail/decide.hpp>
+#include <planb/engine/detail/enter.hpp>
 #include <planb/engine/detail/notify.hpp>
 #include <planb/engine/detail/run_report.hpp>
+#include <planb/engine/detail/states.hpp>
+#include <planb/engine/detail/time_left.hpp>

@@ -40,9 +40,9 @@ inline void Engine::notify(const Event& event) {
       options_.on_event()(event);
     }
   };
+  const auto dropped = [] {};
   const auto unwound = [this] { abandon(); };
-  detail::call_user(
-      call, [] {}, unwound);
+  detail::call_user(call, dropped, unwound);
 }
 
 inline void Engine::notify_failure(Move move, std::optional<Verdict> verdict, Now& now) {
