@@ -36,23 +36,24 @@ PLANB_INLINE bool Engine::fail_quickly(Cause&& cause) {
   };
   const LeaveReason reason = detail::call_user(ask, caught, [this] { finish(RunEnd::interrupted); });
   record_->left = reason;
-  if (reason != LeaveReason::none && !at_last_step()) {
+  if (reason != LeaveReason::none) {
+    if (at_last_step()) return finish(RunEnd::exhausted), false;
     go_to_next_step();
     return policy().kind <= StepKind::plain;
   }
-  if (reason == LeaveReason::none && delay_ == Duration() && !callback_error_) {
+  if (delay_ == Duration() && !callback_error_) {
     state_ = State::ready;
     return true;
   }
-  end_or_wait(reason);
+  wait_or_abort();
   return false;
 }
 
-// What else may follow a failure that was decided quickly.
-PLANB_COLD inline void Engine::end_or_wait(LeaveReason reason) {
+// What else may follow a failure that was decided quickly: the wait that its error asks for, or a callback failed.
+PLANB_COLD inline void Engine::wait_or_abort() {
   if (callback_error_) return finish(end_by_callback_error());
   Now now(*this);
-  follow(reason == LeaveReason::none ? Move{.kind = NextMove::retry} : leave(reason), now);
+  follow({.kind = NextMove::retry}, now);
   leave_if_clock_threw();
 }
 

@@ -276,7 +276,7 @@ class Engine {
   // The path of fail_and_decide() that is left then, nearly as quick as a loop. True: an attempt comes next, which has
   // nothing to ask or to tell either.
   [[nodiscard]] bool fail_quickly(Cause&& cause);
-  void end_or_wait(LeaveReason reason);
+  void wait_or_abort();
   void fail_and_decide(Cause&& cause, std::optional<Verdict> accepted);
   void fail_slowly(FailureRoom& room);
 
