@@ -16,11 +16,14 @@
 #include <planb/detail/impl/decimal.hpp>
 #include <planb/detail/impl/refuse.hpp>
 #include <planb/drive/impl/drive.hpp>
+#include <planb/drive/impl/outcome.hpp>
 #include <planb/drive/impl/task_wait.hpp>
 #include <planb/engine/impl/decide.hpp>
-#include <planb/engine/impl/engine.hpp>
+#include <planb/engine/impl/enter.hpp>
 #include <planb/engine/impl/notify.hpp>
 #include <planb/engine/impl/run_report.hpp>
+#include <planb/engine/impl/states.hpp>
+#include <planb/engine/impl/time_left.hpp>
 #include <planb/error/impl/catch.hpp>
 #include <planb/error/impl/cause.hpp>
 #include <planb/error/impl/error_ops.hpp>

@@ -44,11 +44,7 @@ class Held {
       return stored_;
     }
   }
-  [[nodiscard]] const T& get() const noexcept
-    requires std::is_object_v<T>
-  {
-    return stored_;
-  }
+  [[nodiscard]] const T& get() const noexcept requires std::is_object_v<T> { return stored_; }
 
  private:
   union {

@@ -6,9 +6,11 @@
 #include <planb/drive/committing.hpp>
 #include <planb/drive/detail/call_with.hpp>
 #include <planb/drive/detail/drive.hpp>
+#include <planb/drive/detail/held_back.hpp>
 #include <planb/engine/detail/engine.hpp>
 #include <planb/engine/stream_options.hpp>
 #include <planb/error/detail/catch.hpp>
+#include <planb/error/detail/misuse.hpp>
 #include <planb/error/result_traits.hpp>
 #include <planb/plan/attempt.hpp>
 #include <planb/plan/metadata.hpp>
@@ -18,7 +20,6 @@
 #include <planb/report/report.hpp>
 
 #include <cstddef>
-#include <deque>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -108,6 +109,11 @@ class StreamState {
   enum class Pulled : unsigned char { element, end, failed };
   using Element = std::remove_reference_t<Given>;
   using Kept = std::remove_cvref_t<Given>;  // of an element that is held back
+  struct HeldElement {
+    explicit HeldElement(reference element) : value(static_cast<reference>(element)) {}
+
+    Kept value;
+  };
   struct Nothing {};
 
   // A part of an attempt. What it throws ends the attempt.
@@ -165,8 +171,8 @@ class StreamState {
     if (!run_->resume()) return cut_short(failure);
     if constexpr (Rule::holds) {
       if (!held_.empty()) {
-        held_.pop_front();
-        if (!held_.empty()) return give(std::addressof(held_.front()), failure);
+        held_.drop_front();
+        if (!held_.empty()) return give(std::addressof(held_.front().value), failure);
         if (!made_element_) return Pulled::end;
         return give(made_element_, failure);
       }
@@ -185,7 +191,7 @@ class StreamState {
     for (;;) {
       if (*iterator_ == *end_) {
         if constexpr (Rule::holds) {
-          if (!held_.empty()) return give(std::addressof(held_.front()), failure);
+          if (!held_.empty()) return give(std::addressof(held_.front().value), failure);
         }
         return Pulled::end;
       }
@@ -201,13 +207,13 @@ class StreamState {
               std::is_constructible_v<Kept, reference>,
               "planb: committing() keeps the elements before the first that counts, so they must be copyable, "
               "or movable and given as rvalues");
-          held_.emplace_back(static_cast<reference>(*made));
+          held_.keep(std::make_unique<HeldElement>(static_cast<reference>(*made)));
           if (!run_->resume()) return cut_short(failure);
           step();
           continue;
         }
         made_element_ = made;
-        if (!held_.empty()) return give(std::addressof(held_.front()), failure);
+        if (!held_.empty()) return give(std::addressof(held_.front().value), failure);
       }
       return give(made, failure);
     }
@@ -273,7 +279,7 @@ class StreamState {
   [[no_unique_address]] std::conditional_t<refers, Nothing, HeldIf<std::conditional_t<refers, int, Given>>> room_;
   // Held back by committing(), and the element of the source's that comes after them.
   struct NothingHeld {};
-  [[no_unique_address]] std::conditional_t<Rule::holds, std::deque<Kept>, NothingHeld> held_;
+  [[no_unique_address]] std::conditional_t<Rule::holds, HeldBack<HeldElement>, NothingHeld> held_;
   std::conditional_t<Rule::holds, Element*, std::nullptr_t> made_element_ = nullptr;
   std::optional<PlanError> error_;
 };

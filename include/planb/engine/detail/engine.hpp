@@ -1,6 +1,7 @@
 // The engine: decides which attempt comes next, how long to wait, and when a run is over. It makes no attempt, does not
-// wait and starts no thread. All drivers are made of it. Here are its states and what every attempt passes through;
-// decide.hpp has what is decided, notify.hpp what others are told, run_report.hpp the report.
+// wait and starts no thread. All drivers are made of it. Here is the class, with what every attempt passes through. Its
+// states are in states.hpp, what is decided in enter.hpp and decide.hpp, its time in time_left.hpp, what others are
+// told in notify.hpp, the report in run_report.hpp.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -10,9 +11,7 @@
 #include <planb/engine/run_phase.hpp>
 #include <planb/engine/stream_options.hpp>
 #include <planb/error/cause.hpp>
-#include <planb/error/detail/call_user.hpp>
 #include <planb/error/detail/failure_room.hpp>
-#include <planb/error/detail/misuse.hpp>
 #include <planb/gate/gate.hpp>
 #include <planb/plan/attempt.hpp>
 #include <planb/plan/detail/step_policy.hpp>
@@ -24,7 +23,7 @@
 
 #include <cstddef>
 #include <exception>
-#include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,26 +69,12 @@ class Engine {
   // A callback of the attempt's own threw `error`, which ends the run: its acceptance check, or its result when asked.
   void fail_by_callback(Cause&& cause, Cause&& error);
 
-  // The attempt left what is in the room, which is empty then.
-  PLANB_INLINE void fail(FailureRoom& room) {
-    struct Empty {
-      FailureRoom& room;
-      ~Empty() { room.destroy(); }
-    } const empty{room};
-    Failure& failure = room.get();
-    if (failure.callback_error) {
-      fail_by_callback(std::move(failure.cause), std::move(*failure.callback_error));
-    } else {
-      fail(std::move(failure.cause), failure.verdict);
-    }
-  }
-  void fail(FailureKeeper& keeper) { fail(keeper.release()); }
-
-  // The same, and next() where that says `attempt` and neither has anything to ask. False: ask next().
+  // The attempt left what is in the room, which is empty then. True: next() was asked as well, since neither had
+  // anybody to ask, and says `attempt`. False: ask it.
   [[nodiscard]] PLANB_INLINE bool fail_and_go_on(FailureRoom& room) {
     Failure& failure = room.get();
     if (failure.callback_error || !decides_quickly(failure.cause, failure.verdict)) [[unlikely]] {
-      fail(room);
+      fail_slowly(room);
       return false;
     }
     const bool goes_on = fail_quickly(std::move(failure.cause));
@@ -99,6 +84,8 @@ class Engine {
     state_ = State::attempting;
     return true;
   }
+  void fail(FailureRoom& room) { fail_slowly(room); }
+  void fail(FailureKeeper& keeper) { fail(keeper.release()); }
 
   // The attempt was given up from outside: its thread or its owner goes away.
   void abandon();
@@ -223,8 +210,8 @@ class Engine {
   }
   PLANB_INLINE void remember(Cause&& cause) noexcept {
     StepRecord& record = *record_;
-    std::destroy_at(&record.cause);
-    std::construct_at(&record.cause, std::move(cause));
+    record.cause.~Cause();
+    ::new (static_cast<void*>(&record.cause)) Cause(std::move(cause));
     if (!CauseAccess::is_named(record.cause, plan_.named.first, plan_.named.count)) {
       CauseAccess::name(record.cause, plan_.named.first, plan_.named.count);
     }
@@ -233,7 +220,13 @@ class Engine {
     failed_ = &record;
   }
 
-  void go_to_next_step() noexcept;
+  PLANB_INLINE void go_to_next_step() noexcept {
+    ++step_;
+    ++policy_;
+    record_ = nullptr;
+    schedule_.reset();
+    state_ = State::entering;
+  }
 
   // Every run that began ends here, whichever way: the place for what is told of that. Not here itself, but after it,
   // where handlers may be called: they are also to be told of the attempt's end, and that first.
@@ -252,7 +245,7 @@ class Engine {
     return callback_error_->kind() == CauseKind::defect ? RunEnd::defect : RunEnd::aborted;
   }
 
-  // --- What is asked on the way, in decide.hpp -----------------------------------------------------------------------
+  // --- What is asked on the way, in enter.hpp ------------------------------------------------------------------------
 
   void enter();
   [[nodiscard]] bool try_enter(Now& now);
@@ -272,8 +265,9 @@ class Engine {
   // The path of fail_and_decide() that is left then, nearly as quick as a loop. True: an attempt comes next, which has
   // nothing to ask or to tell either.
   [[nodiscard]] bool fail_quickly(Cause&& cause);
-  void end_or_wait(LeaveReason reason);
+  void wait_or_abort();
   void fail_and_decide(Cause&& cause, std::optional<Verdict> accepted);
+  void fail_slowly(FailureRoom& room);
 
   void look_at_time(Cause& cause, Now& now) const;
   [[nodiscard]] Move decide(std::optional<Verdict>& verdict, std::optional<Verdict> accepted, Now& now);
@@ -285,7 +279,7 @@ class Engine {
   [[nodiscard]] Move leave(LeaveReason reason) noexcept;
   void follow(const Move& move, Now& now);
 
-  // --- Streams, in decide.hpp ----------------------------------------------------------------------------------------
+  // --- Streams, in time_left.hpp -------------------------------------------------------------------------------------
 
   [[nodiscard]] bool watch(bool source_has_the_floor);
   [[nodiscard]] bool may_be_cut_short() const noexcept {
@@ -296,7 +290,7 @@ class Engine {
   }
   [[nodiscard]] std::size_t delivered() const noexcept { return site_.delivered.load(std::memory_order_relaxed); }
 
-  // --- Time, in decide.hpp -------------------------------------------------------------------------------------------
+  // --- Time, in time_left.hpp ----------------------------------------------------------------------------------------
 
   // What a clock throws is kept, so that what has begun is told to its end, and leaves at the end of next(), succeed()
   // or fail(): see leave_if_clock_threw(). The time is then the latest that is known.
@@ -388,8 +382,10 @@ class Engine {
 }  // namespace planb::inline PLANB_ABI::detail
 
 #if !PLANB_SEPARATE_COMPILATION
-#include <planb/engine/impl/engine.hpp>  // IWYU pragma: export
 #include <planb/engine/impl/decide.hpp>  // IWYU pragma: export
+#include <planb/engine/impl/enter.hpp>  // IWYU pragma: export
 #include <planb/engine/impl/notify.hpp>  // IWYU pragma: export
 #include <planb/engine/impl/run_report.hpp>  // IWYU pragma: export
+#include <planb/engine/impl/states.hpp>  // IWYU pragma: export
+#include <planb/engine/impl/time_left.hpp>  // IWYU pragma: export
 #endif

@@ -1,12 +1,13 @@
-// What the engine decides: on entering a step, before an attempt, between two elements of a stream, after a failure.
+// What the engine decides after a failed attempt.
 #pragma once
 
 #include <planb/detail/config.hpp>
 #include <planb/engine/detail/engine.hpp>
 #include <planb/engine/detail/step_record.hpp>
-#include <planb/engine/run_options.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/call_user.hpp>
+#include <planb/error/detail/failure_room.hpp>
+#include <planb/error/verdict.hpp>
 #include <planb/gate/gate.hpp>
 #include <planb/plan/attempt.hpp>
 #include <planb/plan/detail/step_policy.hpp>
@@ -16,173 +17,16 @@
 
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <utility>
 
 namespace planb::inline PLANB_ABI::detail {
 
-// --- Entering a step
-// ---------------------------------------------------------------------------------------------------
-
-PLANB_DECL void Engine::enter() {
-  state_ = State::deciding;
-  Now now(*this);
-  if (stopped()) return finish(RunEnd::interrupted);
-  if (step_ == plan_.size) return finish_without_steps();
-  if (out_of_budget(now)) return finish(RunEnd::deadline);
-  detail::call_user(
-      [&] {
-        if (!try_enter(now)) go_to_next_step();
-      },
-      [&] { finish(end_by_caught_callback()); });
-}
-
-// False: the step is passed over. Otherwise the state is what follows: ready, waiting or over.
-PLANB_DECL bool Engine::try_enter(Now& now) {
-  const StepPolicy& step = policy();
-  const Cause* const previous = last_cause();
-  if (guarded_ && step.enter_when == nullptr) return skip(SkipReason::declined, now), false;
-  if (step.enter_when != nullptr && (previous == nullptr || !(*step.enter_when)(*previous))) {
-    return skip(SkipReason::declined, now), false;
-  }
-  guard_accepted_ = guarded_;
-  Duration delay{};
-  if (options_.entry() == StepEntry::scheduled && previous != nullptr) {
-    if (step.retry_while != nullptr && !(*step.retry_while)(*previous)) return skip(SkipReason::declined, now), false;
-    if (step.schedule != nullptr) {
-      const std::optional<Duration> wait = ask_schedule(*previous, now);
-      if (!wait || (step.max_wait && *wait > *step.max_wait)) return skip(SkipReason::declined, now), false;
-      delay = *wait;
-    }
-  }
-  if (has_budget_) {
-    const Duration left = time_left(now);
-    if (left <= Duration::zero() || delay >= left) return skip(SkipReason::out_of_time, now), false;
-  }
-  if (delay > Duration::zero() && step.gate != nullptr) {
-    const TimePoint opens_at = step.gate->opens_at(now());
-    if (opens_at > add(now(), delay)) return skip(SkipReason::gate_closed, now, opens_at), false;
-  }
-  lacked_time_ = false;
-  if (delay > Duration::zero()) {
-    due_ = add(now(), delay);
-    state_ = State::waiting;
-  } else {
-    state_ = State::ready;
-  }
-  return true;
-}
-
-PLANB_COLD PLANB_DECL void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at) {
-  lacked_time_ = reason == SkipReason::out_of_time;
-  StepRecord& record = add_record();
-  record.skipped = true;
-  record.skip_reason = reason;
-  if (opens_at) record.refuse(*opens_at, now());
-  if (wanted<StepSkipped>()) {
-    notify(Event(StepSkipped{step_, step_name(), now(), reason, opens_at, label()}));
-  }
-}
-
-// --- Before an attempt
-// -------------------------------------------------------------------------------------------------
-
-// Asks the gate. False: the step is passed over or left, and the state says what follows.
-PLANB_DECL bool Engine::admit(Now& now) {
-  Gate* const gate = policy().gate;
-  if (gate == nullptr) return true;
-  if (const std::uint64_t pass = gate->pass(); pass != 0) {
-    permit_.emplace(*gate, pass);
-    return true;
-  }
-  Admission admission = gate->admit(now());
-  if (admission.permit) {
-    permit_.emplace(std::move(*admission.permit));
-    return true;
-  }
-  // One that refuses cannot mean that it is open now: it does not know.
-  const TimePoint opens_at = admission.opens_at > now() ? admission.opens_at : no_deadline;
-  if (record_ == nullptr) {
-    skip(SkipReason::gate_closed, now, opens_at);
-    go_to_next_step();
-  } else {
-    record_->left = LeaveReason::gate_closed;
-    record_->refuse(opens_at, now());
-    lacked_time_ = false;
-    leave_for_next_step();
-  }
-  return false;
-}
-
-// Where a step that was tried is left without another failure.
-PLANB_DECL void Engine::leave_for_next_step() noexcept {
-  if (fallback_prevented()) return finish_without_steps();
-  go_to_next_step();
-}
-
-// Starts an attempt. False: the state says what follows instead.
-PLANB_DECL bool Engine::start() {
-  Now now(*this);
-  state_ = State::deciding;
-  if (stopped()) return finish(RunEnd::interrupted), false;
-  if (policy().timeout || handled_) static_cast<void>(now());  // before anything is taken or told
-  if (out_of_budget(now)) return finish(RunEnd::deadline), false;
-  if (clock_threw()) return false;
-  const Duration left = time_left(now);
-  if (left <= Duration::zero()) {  // a wait that took longer than it should
-    if (record_ != nullptr) {
-      record_->left = LeaveReason::out_of_time;
-      lacked_time_ = true;
-      leave_for_next_step();
-    } else {
-      skip(SkipReason::out_of_time, now);
-      go_to_next_step();
-    }
-    return false;
-  }
-  const bool admitted =
-      detail::call_user([&] { return admit(now); }, [&] { return finish(end_by_caught_callback()), false; });
-  if (!admitted || clock_threw()) return false;
-  guarded_ = guard_accepted_ = false;
-  if (record_ != nullptr) record_->refused = false;  // the gate has opened since
-  begin_attempt();
-  const StepPolicy& step = policy();
-  site_.clock = nullptr;
-  drop_own_stop();  // of an attempt that was asked after its end
-  attempt_end_ = no_deadline;
-  if (has_budget_) {
-    site_.clock = &clock();
-    attempt_end_ = add(now(), left);
-  }
-  TimePoint timeout_end = no_deadline;
-  if (step.timeout) {
-    site_.clock = &clock();
-    timeout_end = add(now(), *step.timeout);
-  }
-  limit_attempt(timeout_end);
-  output_due_ = permit_.has_value();
-  watched_ = output_due_ || may_be_cut_short();
-  site_.stop = &options_.stop();
-  if (handled_) started_ = now();
-  if (wanted<AttemptStart>()) {
-    state_ = State::starting;
-    notify(Event(AttemptStart{here_.attempt, here_.step_attempt, step_, step_name(), now(), Duration(), label()}));
-    state_ = State::attempting;
-    if (stopped()) return fail(Cause()), false;
-  }
-  state_ = State::attempting;
-  return true;
-}
-
-// --- After a failure
-// ---------------------------------------------------------------------------------------------------
-
 PLANB_DECL_INLINE bool Engine::fail_quickly(Cause&& cause) {
   state_ = State::deciding;
   remember(std::move(cause));
   delay_ = Duration();
-  const auto ask = [this] {
+  const auto ask = [this]() PLANB_INLINE_LAMBDA {
     const LeaveReason reason = spent(record_->cause);
     return reason != LeaveReason::none ? reason : heed_hint(record_->cause, delay_);
   };
@@ -192,23 +36,24 @@ PLANB_DECL_INLINE bool Engine::fail_quickly(Cause&& cause) {
   };
   const LeaveReason reason = detail::call_user(ask, caught, [this] { finish(RunEnd::interrupted); });
   record_->left = reason;
-  if (reason != LeaveReason::none && !at_last_step()) {
+  if (reason != LeaveReason::none) {
+    if (at_last_step()) return finish(RunEnd::exhausted), false;
     go_to_next_step();
     return policy().kind <= StepKind::plain;
   }
-  if (reason == LeaveReason::none && delay_ == Duration() && !callback_error_) {
+  if (delay_ == Duration() && !callback_error_) {
     state_ = State::ready;
     return true;
   }
-  end_or_wait(reason);
+  wait_or_abort();
   return false;
 }
 
-// What else may follow a failure that was decided quickly.
-PLANB_COLD PLANB_DECL void Engine::end_or_wait(LeaveReason reason) {
+// What else may follow a failure that was decided quickly: the wait that its error asks for, or a callback failed.
+PLANB_COLD PLANB_DECL void Engine::wait_or_abort() {
   if (callback_error_) return finish(end_by_callback_error());
   Now now(*this);
-  follow(reason == LeaveReason::none ? Move{.kind = NextMove::retry} : leave(reason), now);
+  follow({.kind = NextMove::retry}, now);
   leave_if_clock_threw();
 }
 
@@ -247,6 +92,20 @@ PLANB_DECL void Engine::fail_and_decide(Cause&& cause, std::optional<Verdict> ac
   if (!quiet_) notify_failure(move, verdict, now);
   follow(move, now);
   leave_if_clock_threw();
+}
+
+// Out of the way of what is quick.
+PLANB_COLD PLANB_DECL void Engine::fail_slowly(FailureRoom& room) {
+  struct Empty {
+    FailureRoom& room;
+    ~Empty() { room.destroy(); }
+  } const empty{room};
+  Failure& failure = room.get();
+  if (failure.callback_error) {
+    fail_by_callback(std::move(failure.cause), std::move(*failure.callback_error));
+  } else {
+    fail(std::move(failure.cause), failure.verdict);
+  }
 }
 
 PLANB_COLD PLANB_DECL void Engine::fail_by_callback(Cause&& cause, Cause&& error) {
@@ -381,81 +240,5 @@ PLANB_DECL void Engine::follow(const Move& move, Now& now) {
     case NextMove::end: finish_after(move.run_end); break;
   }
 }
-
-// --- Between two elements of a stream
-// ----------------------------------------------------------------------------------
-
-// A stop and the budget end the attempt, and the silence that a timeout bounds is the source's alone.
-PLANB_DECL bool Engine::watch(bool source_has_the_floor) {
-  if (stopped()) return false;
-  Now now(*this);
-  if (out_of_budget(now)) return false;
-  const std::optional<Duration>& timeout = policy().timeout;
-  // After output no other step may need the time that is reserved for it.
-  const bool all_of_it = has_budget_ && attempt_end_ != budget_end_ && fallback_prevented();
-  if (timeout || all_of_it) {
-    if (all_of_it) attempt_end_ = budget_end_;
-    [[maybe_unused]] const TimePoint due =
-        limit_attempt(timeout && source_has_the_floor ? add(now(), *timeout) : no_deadline);
-#if PLANB_HAS_STOP_TOKEN
-    if (site_.own_stop != nullptr) move_own_stop(due);
-#endif
-  }
-  if (clock_threw()) return false;  // the attempt's end lets that out
-  return source_has_the_floor || !output_due_ || notify_first_output(now);
-}
-
-// --- Time
-// --------------------------------------------------------------------------------------------------------------
-
-PLANB_DECL Duration Engine::time_left(Now& now) const {
-  if (!has_budget_) return (Duration::max)();
-  return add(between(now(), budget_end_), -policy().reserved_after);
-}
-
-// The running attempt ends with its share of the budget, or with the step's timeout where that is over no later.
-PLANB_DECL TimePoint Engine::limit_attempt(TimePoint timeout_end) noexcept {
-  budget_ends_first_ = attempt_end_ < timeout_end;
-  const TimePoint due = budget_ends_first_ ? attempt_end_ : timeout_end;
-  set_deadline(due);
-  return due;
-}
-
-// Whether an attempt that fails now failed for lack of time: its own token may have fired before a late element.
-PLANB_DECL bool Engine::time_was_up(Now& now) const {
-  if (deadline() != no_deadline && now() >= deadline()) return true;
-#if PLANB_HAS_STOP_TOKEN
-  return site_.own_stop != nullptr && site_.own_stop->token().stop_requested();
-#else
-  return false;
-#endif
-}
-
-PLANB_DECL TimePoint Engine::read_clock() {
-  detail::call_user([this] { latest_ = clock().now(); }, [this] { keep_clock_error(); });
-  return latest_;
-}
-
-// Within a handler.
-PLANB_COLD PLANB_DECL void Engine::keep_clock_error() noexcept {
-#if PLANB_HAS_EXCEPTIONS
-  clock_error_ = std::current_exception();
-#endif
-}
-
-#if PLANB_HAS_STOP_TOKEN
-// A timer is the clock's, too.
-PLANB_COLD PLANB_DECL void Engine::move_own_stop(TimePoint due) {
-  detail::call_user([&] { site_.own_stop->move_to(clock(), due); }, [this] { keep_clock_error(); });
-}
-#endif
-
-#if PLANB_HAS_EXCEPTIONS
-PLANB_COLD PLANB_DECL void Engine::leave_with_clock_error() {
-  finish(RunEnd::interrupted);
-  permit_.reset();
-  std::rethrow_exception(std::exchange(clock_error_, nullptr));
-}
-#endif
 
 }  // namespace planb::inline PLANB_ABI::detail

@@ -20,8 +20,7 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
-// --- Events
-// ------------------------------------------------------------------------------------------------------------
+// --- Events ----------------------------------------------------------------------------------------------------------
 
 // For an event, which is told also where there is no memory for a long text: then, as much of it as needs none.
 [[nodiscard]] PLANB_DECL std::string text_to_notify(std::string_view text) noexcept {
@@ -41,8 +40,9 @@ PLANB_DECL void Engine::notify(const Event& event) {
       options_.on_event()(event);
     }
   };
-  detail::call_user(
-      call, [] {}, [this] { abandon(); });
+  const auto dropped = [] {};
+  const auto unwound = [this] { abandon(); };
+  detail::call_user(call, dropped, unwound);
 }
 
 PLANB_DECL void Engine::notify_failure(Move move, std::optional<Verdict> verdict, Now& now) {
@@ -93,8 +93,7 @@ PLANB_DECL void Engine::notify_success() {
 #endif
 }
 
-// --- The gate
-// ----------------------------------------------------------------------------------------------------------
+// --- The gate --------------------------------------------------------------------------------------------------------
 
 // Whether the gate was told of a failure. What ended for the run's lack of time says nothing about the provider.
 PLANB_DECL bool Engine::notify_permit(Now& now) {
@@ -128,8 +127,7 @@ PLANB_COLD PLANB_DECL bool Engine::notify_first_output(Now& now) {
   return !callback_error_ && !clock_threw();
 }
 
-// --- Causes that leave the engine
-// --------------------------------------------------------------------------------------
+// --- Causes that leave the engine ------------------------------------------------------------------------------------
 
 // An error whose copy throws is told as its text, or where that cannot be had either, as an unknown one.
 PLANB_COLD PLANB_DECL Cause Engine::copy_to_notify(const Cause& cause) {

@@ -15,8 +15,9 @@ namespace planb::inline PLANB_ABI::detail {
 
 struct Failure {
   Cause cause;
-  std::optional<Verdict> verdict = std::nullopt;   // an acceptance check's, which stands before the classifier's
-  std::optional<Cause> callback_error = std::nullopt;  // what such a check, or the result itself when it was asked, threw
+  std::optional<Verdict> verdict = std::nullopt;  // an acceptance check's, which stands before the classifier's
+  // What such a check, or the result itself when it was asked, threw.
+  std::optional<Cause> callback_error = std::nullopt;
 };
 
 // Room for a Failure that an attempt may leave. Nothing is built for one that succeeds.

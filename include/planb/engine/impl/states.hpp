@@ -1,41 +1,23 @@
-// The definitions of engine.hpp.
+// The states of the engine: how a run begins, goes from one to the next, and ends.
 #pragma once
 
 #include <planb/detail/config.hpp>
 #include <planb/engine/detail/engine.hpp>
+#include <planb/engine/detail/options_view.hpp>
+#include <planb/engine/run_options.hpp>
+#include <planb/engine/run_phase.hpp>
+#include <planb/engine/stream_options.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/misuse.hpp>
+#include <planb/plan/detail/step_policy.hpp>
+#include <planb/report/event.hpp>
+#include <planb/time/clock.hpp>
 
 #include <optional>
 #include <string>
 #include <utility>
 
 namespace planb::inline PLANB_ABI::detail {
-
-PLANB_DECL_INLINE Engine::Engine(const PlanView& plan, const RunOptions& none, FirstAttemptMade)
-    : plan_(plan), policy_(plan.steps), state_(State::attempting), quiet_(true), options_(none) {
-  begin_attempt();
-}
-
-PLANB_DECL Engine::~Engine() noexcept(false) {
-  if (running()) abandon();
-}
-
-PLANB_DECL void Engine::succeed() {
-  close_attempt();
-  finish(RunEnd::succeeded);
-  if (permit_ || handled_) notify_success();
-}
-
-PLANB_DECL void Engine::go_to_next_step() noexcept {
-  ++step_;
-  ++policy_;
-  record_ = nullptr;
-  schedule_.reset();
-  state_ = State::entering;
-}
-
-PLANB_DECL void Engine::finish_without_steps() noexcept {
-  finish(guarded_ && !guard_accepted_ ? RunEnd::aborted : lacked_time_ ? RunEnd::deadline : RunEnd::exhausted);
-}
 
 PLANB_DECL Engine::Engine(const PlanView& plan, OptionsView options, PartialStream partial)
     : plan_(plan),
@@ -51,6 +33,11 @@ PLANB_DECL Engine::Engine(const PlanView& plan, OptionsView options, PartialStre
     const TimePoint start = latest_ = clock().now();
     budget_end_ = budget > Duration::zero() ? add(start, budget) : start;
   }
+}
+
+PLANB_DECL_INLINE Engine::Engine(const PlanView& plan, const RunOptions& none, FirstAttemptMade)
+    : plan_(plan), policy_(plan.steps), state_(State::attempting), quiet_(true), options_(none) {
+  begin_attempt();
 }
 
 PLANB_NOINLINE PLANB_DECL RunPhase Engine::proceed() {
@@ -121,6 +108,24 @@ PLANB_COLD PLANB_DECL void Engine::misuse_outside(const char* call) const {
 PLANB_COLD PLANB_DECL void Engine::misuse_from_within(const char* call) {
   misuse(std::string(call) +
          " was called from an event handler, a rule or a factory of the plan; drive the run when they have returned");
+}
+
+}  // namespace planb::inline PLANB_ABI::detail
+
+namespace planb::inline PLANB_ABI::detail {
+
+PLANB_DECL Engine::~Engine() noexcept(false) {
+  if (running()) abandon();
+}
+
+PLANB_DECL void Engine::succeed() {
+  close_attempt();
+  finish(RunEnd::succeeded);
+  if (permit_ || handled_) notify_success();
+}
+
+PLANB_DECL void Engine::finish_without_steps() noexcept {
+  finish(guarded_ && !guard_accepted_ ? RunEnd::aborted : lacked_time_ ? RunEnd::deadline : RunEnd::exhausted);
 }
 
 }  // namespace planb::inline PLANB_ABI::detail
