@@ -105,14 +105,7 @@ template <class... E>
 
 namespace detail {
 
-[[nodiscard]] inline Verdict verdict_of(planb::ContentRefusal refusal) {
-  switch (refusal) {
-    case planb::ContentRefusal::next_step: return {Action::next_step, false, FailureClass::content_refused};
-    case planb::ContentRefusal::next_guarded: return {Action::next_guarded, false, FailureClass::content_refused};
-    case planb::ContentRefusal::abort: return {Action::abort, false, FailureClass::content_refused};
-  }
-  refuse("http_classifier: say what a refusal means: ContentRefusal::next_step, next_guarded or abort");
-}
+[[nodiscard]] Verdict verdict_of(planb::ContentRefusal refusal);
 
 }  // namespace detail
 
@@ -192,3 +185,7 @@ HttpClassifier<E...> HttpClassifier<E...>::on_unknown(Verdict verdict) const {
 }
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/http_classifier.hpp>  // IWYU pragma: export
+#endif

@@ -10,7 +10,6 @@
 #include <concepts>
 #include <cstddef>
 #include <exception>
-#include <string>
 #include <type_traits>
 #include <utility>
 

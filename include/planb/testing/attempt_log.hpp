@@ -37,22 +37,12 @@ class AttemptLog {
     }
   };
 
-  void operator()(const Event& event) const {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->events.push_back(event);
-  }
+  void operator()(const Event& event) const;
 
-  [[nodiscard]] Names names() const {
-    Names names;
-    for (const AttemptStart& start : of<AttemptStart>()) names.push_back(start.step_name);
-    return names;
-  }
+  [[nodiscard]] Names names() const;
 
   // Everything, in order.
-  [[nodiscard]] std::vector<Event> events() const {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    return state_->events;
-  }
+  [[nodiscard]] std::vector<Event> events() const;
 
   // The events of one kind, such as of<AttemptFailure>().
   template <class E>
@@ -65,16 +55,9 @@ class AttemptLog {
   }
 
   // Each event as a line, as to_string(event) gives it.
-  [[nodiscard]] std::vector<std::string> lines() const {
-    std::vector<std::string> lines;
-    for (const Event& event : events()) lines.push_back(to_string(event));
-    return lines;
-  }
+  [[nodiscard]] std::vector<std::string> lines() const;
 
-  void clear() const {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->events.clear();
-  }
+  void clear() const;
 
  private:
   struct State {
@@ -86,3 +69,7 @@ class AttemptLog {
 };
 
 }  // namespace planb::inline PLANB_ABI::testing
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/testing/impl/attempt_log.hpp>  // IWYU pragma: export
+#endif

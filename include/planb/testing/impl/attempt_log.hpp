@@ -1,0 +1,40 @@
+// The definitions of attempt_log.hpp.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/testing/attempt_log.hpp>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace planb::inline PLANB_ABI::testing {
+
+PLANB_DECL void AttemptLog::operator()(const Event& event) const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->events.push_back(event);
+}
+
+PLANB_DECL AttemptLog::Names AttemptLog::names() const {
+  Names names;
+  for (const AttemptStart& start : of<AttemptStart>()) names.push_back(start.step_name);
+  return names;
+}
+
+PLANB_DECL std::vector<Event> AttemptLog::events() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->events;
+}
+
+PLANB_DECL std::vector<std::string> AttemptLog::lines() const {
+  std::vector<std::string> lines;
+  for (const Event& event : events()) lines.push_back(to_string(event));
+  return lines;
+}
+
+PLANB_DECL void AttemptLog::clear() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->events.clear();
+}
+
+}  // namespace planb::inline PLANB_ABI::testing

@@ -1,0 +1,2 @@
+// planb::compiled: what planb has that is no template, compiled once.
+#include <planb/src.hpp>
