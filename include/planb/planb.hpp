@@ -12,6 +12,7 @@
 #include <planb/error/checked.hpp>
 #include <planb/error/error_traits.hpp>
 #include <planb/error/http_classifier.hpp>
+#include <planb/error/labels.hpp>
 #include <planb/error/result_traits.hpp>
 #include <planb/error/retry_after.hpp>
 #include <planb/gate/circuit_breaker.hpp>

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -23,6 +24,15 @@ enum class ContentRefusal : unsigned char {
   next_guarded,   // only a later step whose enter_when accepts the refusal, such as a lenient model; none does: abort
   abort,
 };
+
+[[nodiscard]] constexpr std::string_view to_label(ContentRefusal value) noexcept {
+  switch (value) {
+    case ContentRefusal::next_step: return "next_step";
+    case ContentRefusal::next_guarded: return "next_guarded";
+    case ContentRefusal::abort: return "abort";
+  }
+  return {};
+}
 
 // The ready-made classifier, and a value: every on_...() gives a changed copy, so one may be built on another. What is
 // said later stands before what was said earlier, and all of it before the table (docs/errors.md).
