@@ -16,7 +16,8 @@ namespace detail {
 // none is no value.
 template <class E>
 concept Labelled = std::is_enum_v<E> && requires(E value) {
-  { to_label(value) } noexcept -> std::same_as<std::string_view>;
+  { to_label(value) }
+  noexcept->std::same_as<std::string_view>;
 };
 
 inline constexpr int most_labels = 64;  // values are small

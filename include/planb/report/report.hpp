@@ -7,6 +7,7 @@
 #include <planb/report/detail/text.hpp>
 #include <planb/report/reasons.hpp>
 #include <planb/time/clock.hpp>
+#include <planb/time/duration.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -30,6 +31,7 @@ struct StepReport {
   // How long its attempts took, and the waits between them and for its gate; none: nobody asked for times.
   std::optional<Duration> attempt_time = std::nullopt;
   std::optional<Duration> wait_time = std::nullopt;
+  std::optional<TimePoint> failed_at = std::nullopt;  // when its last failure was seen; none: nobody read a clock
 };
 
 // Steps in the order of the plan, up to the last one that the run came to. Memory is bounded by the number of steps.
@@ -53,6 +55,14 @@ struct RunReport {
     if (!answered_step || steps.empty()) return {};
     return detail::step_label(steps.back().name, *answered_step);
   }
+
+  // Whether a step after the plan's first has answered, whatever became of the first: it failed, or was passed over.
+  [[nodiscard]] bool fell_back() const noexcept { return answered_step.value_or(0) > 0; }
+
+  // The earliest time at which it makes sense for the caller to ask again: the first step's that is ready again. A step
+  // is ready when its closed gate opens and the wait hint of its last failure, counted from that failure, is over.
+  // None where the run has succeeded, or nothing is known of any step: then it is the caller's to choose.
+  [[nodiscard]] std::optional<TimePoint> retry_at() const;
 
   // The last failure of the run, or null. Of a temporary report: a copy, or nothing.
   [[nodiscard]] const Cause* last_cause() const& noexcept {
@@ -120,6 +130,24 @@ namespace detail {
 inline constexpr std::size_t report_limit = 2000;
 
 }  // namespace detail
+
+inline std::optional<TimePoint> RunReport::retry_at() const {
+  if (end == RunEnd::succeeded) return std::nullopt;
+  constexpr TimePoint unknown = (TimePoint::max)();
+  std::optional<TimePoint> earliest;
+  for (const StepReport& step : steps) {
+    std::optional<TimePoint> ready = step.opens_at;
+    if (ready == unknown) ready.reset();
+    if (step.cause && step.failed_at) {
+      if (const std::optional<Duration> hint = step.cause->retry_after()) {
+        const TimePoint hinted = detail::add(*step.failed_at, *hint);
+        if (hinted != unknown && (!ready || hinted > *ready)) ready = hinted;
+      }
+    }
+    if (ready && (!earliest || *ready < *earliest)) earliest = ready;
+  }
+  return earliest;
+}
 
 inline std::string RunReport::to_string() const {
   std::string text;

@@ -1,0 +1,4 @@
+// What people and their tools look at: JSON, metrics, traces.
+#pragma once
+
+#include <planb/observe/json.hpp>
