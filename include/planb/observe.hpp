@@ -2,3 +2,4 @@
 #pragma once
 
 #include <planb/observe/json.hpp>
+#include <planb/observe/metrics.hpp>
