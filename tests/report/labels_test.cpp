@@ -1,4 +1,5 @@
 // Labels: one word for each value of each public enumeration, and back.
+#include <planb/observe.hpp>
 #include <planb/planb.hpp>
 
 #include <cstddef>
@@ -59,6 +60,7 @@ TEST_CASE("every value of every public enumeration has its name as its label, an
   CHECK(check_labels<planb::FailureClass>() == 14);
   CHECK(check_labels<planb::CauseKind>() == 5);
   CHECK(check_labels<planb::ContentRefusal>() == 3);
+  CHECK(check_labels<planb::VerdictSource>() == 7);
   CHECK(check_labels<planb::CircuitState>() == 3);
   CHECK(check_labels<planb::RunEnd>() == 7);
   CHECK(check_labels<planb::SkipReason>() == 3);
@@ -68,6 +70,7 @@ TEST_CASE("every value of every public enumeration has its name as its label, an
   CHECK(check_labels<planb::StepEntry>() == 2);
   CHECK(check_labels<planb::FailureStyle>() == 2);
   CHECK(check_labels<planb::PartialStream>() == 3);
+  CHECK(check_labels<planb::MetricType>() == 2);
 }
 
 TEST_CASE("a label is a constant, and no other word is taken for it", "[labels]") {
