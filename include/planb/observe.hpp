@@ -3,3 +3,4 @@
 
 #include <planb/observe/json.hpp>
 #include <planb/observe/metrics.hpp>
+#include <planb/observe/trace.hpp>

@@ -3,6 +3,8 @@
 #include <planb/error/cause.hpp>
 #include <planb/error/provider_error.hpp>
 #include <planb/observe/json.hpp>
+#include <planb/observe/metrics.hpp>
+#include <planb/observe/trace.hpp>
 #include <planb/report/event.hpp>
 #include <planb/report/report.hpp>
 
@@ -99,12 +101,42 @@ void json(const planb::Event& event, const planb::JsonOptions& options) {
 #endif
 }
 
+void metrics(const planb::MetricsHandler& handler, const planb::Event& event) {
+  event.visit(planb::overloaded{[](const planb::AttemptStart&) {}, [&](const auto& e) { handler(e); }});
+}
+
+// Lines of bounded length without control characters; the picture has no element that is not ours.
+void looked_at(const planb::Trace& trace, const planb::Metrics& counted) {
+  const std::string text = trace.to_text(60);
+  for (const char c : text) check(static_cast<unsigned char>(c) >= 0x20 || c == '\n', "no control character", text);
+  const std::string svg = trace.to_svg();
+  int open = 0;
+  for (const char c : svg) {
+    check(static_cast<unsigned char>(c) >= 0x20 || c == '\n', "no control character in a picture", svg);
+    open += c == '<' ? 1 : c == '>' ? -1 : 0;
+    check(open == 0 || open == 1, "texts are escaped in a picture", svg);
+  }
+  const std::string samples = counted.to_prometheus();
+  for (const char c : samples) check(static_cast<unsigned char>(c) >= 0x20 || c == '\n', "a label is escaped", samples);
+#if HAS_READER
+  check(nlohmann::json::accept(trace.to_json()), "another library reads a recording", trace.to_json());
+#endif
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Bytes in(data, size);
   planb::JsonOptions options;
   if (in.flag()) options.max_text = static_cast<std::size_t>(in.upto(40));
-  while (!in.empty()) json(event_of(in), options);
+  const planb::Trace trace(planb::TraceOptions{.max_runs = 3, .max_events = 10});
+  const planb::Metrics counted({.max_series = 4});
+  while (!in.empty()) {
+    const planb::Event event = event_of(in);
+    json(event, options);
+    trace(event);
+    metrics(counted.handler(in.line()), event);
+  }
+  looked_at(trace, counted);
   return 0;
 }
