@@ -174,7 +174,7 @@ namespace detail {
 // Gathers the series of all families.
 class MetricsReader {
  public:
-  explicit MetricsReader(const MetricsState& state) : state_(state) {
+  explicit MetricsReader(const MetricsState& state) {
     out_.buckets = state.bounds();
     const auto family = [&](std::string_view name, std::string_view help, MetricType type = MetricType::counter) {
       out_.families.push_back({name, help, type, {}});
@@ -250,7 +250,6 @@ class MetricsReader {
     out_.families[family].series.push_back(std::move(series));
   }
 
-  const MetricsState& state_;
   MetricsSnapshot out_;
 };
 

@@ -74,13 +74,12 @@ class Trace {
   struct State {
     explicit State(const TraceOptions& o) : options(o) {}
 
-    void record(const Event& event) {
-      detail::TracedRun& run = event.visit([this](const auto& e) -> detail::TracedRun& { return run_of(e); });
-      if (run.events.size() < options.max_events) {
-        run.events.push_back(event);
-      } else {
-        ++run.left_out;
-      }
+    // Whether the event is the first of another run, though nobody has told of the last one's end.
+    template <class E>
+    [[nodiscard]] static bool begins(const detail::TracedRun& run, const E& e) noexcept {
+      if constexpr (std::same_as<E, AttemptStart>) return run.ended || (run.attempted && e.attempt == 1);
+      if constexpr (std::same_as<E, StepSkipped>) return run.ended || e.step_index <= run.last_step;
+      return false;
     }
 
     template <class E>
@@ -105,12 +104,13 @@ class Trace {
       return *run;
     }
 
-    // Whether the event is the first of another run, though nobody has told of the last one's end.
-    template <class E>
-    [[nodiscard]] static bool begins(const detail::TracedRun& run, const E& e) noexcept {
-      if constexpr (std::same_as<E, AttemptStart>) return run.ended || (run.attempted && e.attempt == 1);
-      if constexpr (std::same_as<E, StepSkipped>) return run.ended || e.step_index <= run.last_step;
-      return false;
+    void record(const Event& event) {
+      detail::TracedRun& run = event.visit([this](const auto& e) -> detail::TracedRun& { return run_of(e); });
+      if (run.events.size() < options.max_events) {
+        run.events.push_back(event);
+      } else {
+        ++run.left_out;
+      }
     }
 
     TraceOptions options;

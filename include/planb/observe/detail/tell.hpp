@@ -8,10 +8,12 @@
 #include <planb/report/report.hpp>
 #include <planb/time/clock.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace planb::inline PLANB_ABI::detail {
@@ -50,118 +52,131 @@ inline void tell(FieldSink& sink, std::string_view name, const Cause& cause) {
   sink.end();
 }
 
+// Each takes its value apart into all its members: one that is new does not compile until it is told.
+
 inline void tell(FieldSink& sink, std::string_view name, const Verdict& verdict) {
+  const auto& [action, alert, failure_class] = verdict;
   sink.begin(name);
-  sink.text("action", to_label(verdict.action));
-  sink.flag("alert", verdict.alert);
-  sink.text("failure_class", to_label(verdict.failure_class));
+  sink.text("action", to_label(action));
+  sink.flag("alert", alert);
+  sink.text("failure_class", to_label(failure_class));
   sink.end();
 }
 
 inline void tell(FieldSink& sink, std::string_view name, const NextMove& next) {
+  const auto& [kind, delay, run_end, reason] = next;
   sink.begin(name);
-  sink.text("kind", to_label(next.kind));
-  if (next.kind == NextMove::retry) sink.duration("delay", next.delay);
-  if (next.kind == NextMove::end) sink.text("run_end", to_label(next.run_end));
-  if (next.kind != NextMove::retry) sink.text("reason", to_label(next.reason));
+  sink.text("kind", to_label(kind));
+  if (kind == NextMove::retry) sink.duration("delay", delay);
+  if (kind == NextMove::end) sink.text("run_end", to_label(run_end));
+  if (kind != NextMove::retry) sink.text("reason", to_label(reason));
   sink.end();
 }
 
 inline void tell(FieldSink& sink, const StepReport& step) {
-  sink.text("name", step.name);
-  sink.number("attempts", step.attempts);
-  if (step.cause) tell(sink, "cause", *step.cause);
-  if (step.skipped) sink.text("skipped", to_label(*step.skipped));
-  sink.text("left", to_label(step.left));
-  sink.flag("alert", step.alert);
-  sink.number("index", step.index);
-  if (step.opens_at) sink.time("opens_at", *step.opens_at);
-  if (step.opens_in) sink.duration("opens_in", *step.opens_in);
-  if (step.verdict) tell(sink, "verdict", *step.verdict);
-  if (step.attempt_time) sink.duration("attempt_time", *step.attempt_time);
-  if (step.wait_time) sink.duration("wait_time", *step.wait_time);
-  if (step.failed_at) sink.time("failed_at", *step.failed_at);
+  const auto& [name, attempts, cause, skipped, left, alert, index, opens_at, opens_in, verdict, attempt_time, wait_time,
+               failed_at] = step;
+  sink.text("name", name);
+  sink.number("attempts", attempts);
+  if (cause) tell(sink, "cause", *cause);
+  if (skipped) sink.text("skipped", to_label(*skipped));
+  sink.text("left", to_label(left));
+  sink.flag("alert", alert);
+  sink.number("index", index);
+  if (opens_at) sink.time("opens_at", *opens_at);
+  if (opens_in) sink.duration("opens_in", *opens_in);
+  if (verdict) tell(sink, "verdict", *verdict);
+  if (attempt_time) sink.duration("attempt_time", *attempt_time);
+  if (wait_time) sink.duration("wait_time", *wait_time);
+  if (failed_at) sink.time("failed_at", *failed_at);
 }
 
 inline void tell(FieldSink& sink, const RunReport& report) {
-  sink.text("end", to_label(report.end));
-  sink.number("attempts", report.attempts);
+  const auto& [end, attempts, delivered, answered_step, steps, last_failed, rule_error, label, started_at, duration] =
+      report;
+  sink.text("end", to_label(end));
+  sink.number("attempts", attempts);
   constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
-  const std::uint64_t delivered = report.delivered;
-  sink.number("delivered", static_cast<std::int64_t>(delivered < most ? delivered : most));
-  if (report.answered_step) {
-    sink.number("answered_step", *report.answered_step);
+  sink.number("delivered", static_cast<std::int64_t>((std::min)(std::uint64_t{delivered}, most)));
+  if (answered_step) {
+    sink.number("answered_step", *answered_step);
     sink.text("answered_by", report.answered_by());
   }
   sink.flag("fell_back", report.fell_back());
   sink.begin_list("steps");
-  for (std::size_t i = 0; i != report.steps.size(); ++i) {
+  for (std::size_t i = 0; i != steps.size(); ++i) {
     sink.begin_element(i);
-    tell(sink, report.steps[i]);
+    tell(sink, steps[i]);
     sink.end();
   }
   sink.end_list();
-  if (report.last_failed) sink.number("last_failed", *report.last_failed);
-  if (report.rule_error) tell(sink, "rule_error", *report.rule_error);
+  if (last_failed) sink.number("last_failed", *last_failed);
+  if (rule_error) tell(sink, "rule_error", *rule_error);
   if (const std::optional<TimePoint> at = report.retry_at()) sink.time("retry_at", *at);
-  sink.text("label", report.label);
-  if (report.started_at) sink.time("started_at", *report.started_at);
-  if (report.duration) sink.duration("duration", *report.duration);
+  sink.text("label", label);
+  if (started_at) sink.time("started_at", *started_at);
+  if (duration) sink.duration("duration", *duration);
 }
 
-template <class E>
-void tell_place(FieldSink& sink, const E& event) {
-  sink.number("attempt", event.attempt);
-  sink.number("step_attempt", event.step_attempt);
-  sink.number("step_index", event.step_index);
-  sink.text("step_name", event.step_name);
-  sink.time("at", event.at);
+inline void tell_place(FieldSink& sink, int attempt, int step_attempt, int step_index, std::string_view step_name,
+                       TimePoint at) {
+  sink.number("attempt", attempt);
+  sink.number("step_attempt", step_attempt);
+  sink.number("step_index", step_index);
+  sink.text("step_name", step_name);
+  sink.time("at", at);
 }
 
 inline void tell(FieldSink& sink, const AttemptStart& event) {
-  tell_place(sink, event);
-  sink.duration("gate_wait", event.gate_wait);
-  sink.text("label", event.label);
+  const auto& [attempt, step_attempt, step_index, step_name, at, gate_wait, label] = event;
+  tell_place(sink, attempt, step_attempt, step_index, step_name, at);
+  sink.duration("gate_wait", gate_wait);
+  sink.text("label", label);
 }
 
 inline void tell(FieldSink& sink, const FirstOutput& event) {
-  tell_place(sink, event);
-  sink.duration("after", event.after);
-  sink.text("label", event.label);
+  const auto& [attempt, step_attempt, step_index, step_name, at, after, label] = event;
+  tell_place(sink, attempt, step_attempt, step_index, step_name, at);
+  sink.duration("after", after);
+  sink.text("label", label);
 }
 
 inline void tell(FieldSink& sink, const AttemptSuccess& event) {
-  tell_place(sink, event);
-  sink.duration("duration", event.duration);
-  sink.text("label", event.label);
+  const auto& [attempt, step_attempt, step_index, step_name, at, duration, label] = event;
+  tell_place(sink, attempt, step_attempt, step_index, step_name, at);
+  sink.duration("duration", duration);
+  sink.text("label", label);
 }
 
 inline void tell(FieldSink& sink, const AttemptFailure& event) {
-  tell_place(sink, event);
-  sink.duration("duration", event.duration);
-  tell(sink, "cause", event.cause);
-  if (event.verdict) tell(sink, "verdict", *event.verdict);
-  tell(sink, "next", event.next);
-  sink.text("label", event.label);
+  const auto& [attempt, step_attempt, step_index, step_name, at, duration, cause, verdict, next, label] = event;
+  tell_place(sink, attempt, step_attempt, step_index, step_name, at);
+  sink.duration("duration", duration);
+  tell(sink, "cause", cause);
+  if (verdict) tell(sink, "verdict", *verdict);
+  tell(sink, "next", next);
+  sink.text("label", label);
 }
 
 inline void tell(FieldSink& sink, const StepSkipped& event) {
-  sink.number("step_index", event.step_index);
-  sink.text("step_name", event.step_name);
-  sink.time("at", event.at);
-  sink.text("reason", to_label(event.reason));
-  if (event.opens_at) sink.time("opens_at", *event.opens_at);
-  sink.text("label", event.label);
+  const auto& [step_index, step_name, at, reason, opens_at, label] = event;
+  sink.number("step_index", step_index);
+  sink.text("step_name", step_name);
+  sink.time("at", at);
+  sink.text("reason", to_label(reason));
+  if (opens_at) sink.time("opens_at", *opens_at);
+  sink.text("label", label);
 }
 
 inline void tell(FieldSink& sink, const RunFinish& event) {
-  sink.text("end", to_label(event.end));
+  const auto& [end, report, at, duration, label] = event;
+  sink.text("end", to_label(end));
   sink.begin("report");
-  tell(sink, event.report);
+  tell(sink, report);
   sink.end();
-  sink.time("at", event.at);
-  sink.duration("duration", event.duration);
-  sink.text("label", event.label);
+  sink.time("at", at);
+  sink.duration("duration", duration);
+  sink.text("label", label);
 }
 
 template <class E>

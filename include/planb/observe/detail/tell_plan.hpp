@@ -9,6 +9,7 @@
 #include <planb/schedule/text.hpp>
 #include <planb/time/clock.hpp>
 
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -28,18 +29,21 @@ struct StepFacts {
   bool gate;
 };
 
+// Taken apart: a member that is new does not compile until it is told.
 template <class Ctx, class Env>
 [[nodiscard]] StepFacts step_facts(const Step<Ctx, Env>& step) {
-  return {.name = step.name,
-          .attempts = step.attempts,
-          .schedule = &step.schedule,
-          .retry_while = static_cast<bool>(step.retry_while),
-          .classify = static_cast<bool>(step.classify),
-          .enter_when = static_cast<bool>(step.enter_when),
-          .max_wait = step.max_wait,
-          .timeout = step.timeout,
-          .reserve = step.reserve,
-          .gate = step.gate != nullptr};
+  const auto& [name, provide, attempts, schedule, retry_while, classify, enter_when, max_wait, timeout, reserve, gate] =
+      step;
+  return {.name = name,
+          .attempts = attempts,
+          .schedule = std::addressof(schedule),
+          .retry_while = static_cast<bool>(retry_while),
+          .classify = static_cast<bool>(classify),
+          .enter_when = static_cast<bool>(enter_when),
+          .max_wait = max_wait,
+          .timeout = timeout,
+          .reserve = reserve,
+          .gate = gate != nullptr};
 }
 
 inline void tell_step(FieldSink& sink, const StepFacts& step) {
