@@ -13,6 +13,7 @@
 #include <planb/error/error_traits.hpp>
 #include <planb/error/grpc_classifier.hpp>
 #include <planb/error/http_classifier.hpp>
+#include <planb/error/labels.hpp>
 #include <planb/error/result_traits.hpp>
 #include <planb/error/retry_after.hpp>
 #include <planb/gate/circuit_breaker.hpp>

@@ -2,6 +2,8 @@
 // checks that the reader does not see.
 #pragma once
 
+#include <planb/format.hpp>
+#include <planb/observe.hpp>
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 

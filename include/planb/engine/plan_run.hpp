@@ -18,10 +18,20 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 namespace planb::inline PLANB_ABI {
+
+[[nodiscard]] constexpr std::string_view to_label(RunPhase value) noexcept {
+  switch (value) {
+    case RunPhase::attempt: return "attempt";
+    case RunPhase::wait: return "wait";
+    case RunPhase::over: return "over";
+  }
+  return {};
+}
 
 // Room for the context of one attempt: a Ctx, built in place, or a reference where Ctx is `T&`.
 template <class Ctx>

@@ -30,6 +30,17 @@ enum class CauseKind : unsigned char {
   defect,       // a bug in this program
 };
 
+[[nodiscard]] constexpr std::string_view to_label(CauseKind value) noexcept {
+  switch (value) {
+    case CauseKind::error: return "error";
+    case CauseKind::timeout: return "timeout";
+    case CauseKind::interrupted: return "interrupted";
+    case CauseKind::rejected: return "rejected";
+    case CauseKind::defect: return "defect";
+  }
+  return {};
+}
+
 // "A bug in this program": never retried, never falls back; leaves every driver as it was thrown.
 class PLANB_VISIBLE Defect : public std::logic_error {
  public:

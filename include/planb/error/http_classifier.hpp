@@ -7,10 +7,12 @@
 #include <planb/error/detail/http_rules.hpp>
 #include <planb/error/error_traits.hpp>
 #include <planb/error/predicate.hpp>
+#include <planb/error/verdict_reason.hpp>
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -23,6 +25,15 @@ enum class ContentRefusal : unsigned char {
   next_guarded,   // only a later step whose enter_when accepts the refusal, such as a lenient model; none does: abort
   abort,
 };
+
+[[nodiscard]] constexpr std::string_view to_label(ContentRefusal value) noexcept {
+  switch (value) {
+    case ContentRefusal::next_step: return "next_step";
+    case ContentRefusal::next_guarded: return "next_guarded";
+    case ContentRefusal::abort: return "abort";
+  }
+  return {};
+}
 
 // The ready-made classifier, and a value: every on_...() gives a changed copy, so one may be built on another. What is
 // said later stands before what was said earlier, and all of it before the table (docs/errors.md).
@@ -55,7 +66,14 @@ class HttpClassifier {
   HttpClassifier& operator=(const HttpClassifier&) noexcept = default;
   ~HttpClassifier() = default;
 
-  Verdict operator()(const Cause& cause) const;
+  Verdict operator()(const Cause& cause) const { return judge(cause, nullptr); }
+
+  // The same verdict, with the row that decides and what it was read from: for logs, and to find the row to change.
+  [[nodiscard]] VerdictReason explain(const Cause& cause) const {
+    VerdictReason reason;
+    reason.verdict = judge(cause, &reason);
+    return reason;
+  }
 
   // For a status, or all from `first` to `last`. Refused with std::invalid_argument: a status below 1, an empty range.
   [[nodiscard]] HttpClassifier on_status(int status, Verdict verdict) const {
@@ -89,6 +107,8 @@ class HttpClassifier {
   }
 
  private:
+  [[nodiscard]] Verdict judge(const Cause& cause, VerdictReason* reason) const;
+
   template <class Change>
   [[nodiscard]] HttpClassifier with(Change change) const;
 
@@ -121,16 +141,21 @@ HttpClassifier<E...>::HttpClassifier(ContentRefusal refusal)
 }
 
 template <class... E>
-Verdict HttpClassifier<E...>::operator()(const Cause& cause) const {
+Verdict HttpClassifier<E...>::judge(const Cause& cause, VerdictReason* reason) const {
   if (cause.kind() == CauseKind::defect || cause.kind() == CauseKind::interrupted) return {Action::abort};
   detail::HttpReading reading;
   if (!reading.read<E...>(cause, false)) {
     detail::CauseAccess::any_wrapped(cause, [&](const Cause& inner) { return reading.read<E...>(inner, true); });
   }
-  Verdict verdict = rules_->judge(cause, std::move(reading));
+  if (reason != nullptr) {
+    reason->status = reading.status;
+    reason->code = reading.code;
+  }
+  Verdict verdict = rules_->judge(cause, std::move(reading), reason);
   if (verdict.action == Action::retry || verdict.action == Action::next_step) {
     if (const std::optional<bool> retryable = detail::own_word<E...>(cause)) {
       verdict.action = *retryable ? Action::retry : Action::next_step;
+      if (reason != nullptr) reason->retryable = retryable;
     }
   }
   return verdict;

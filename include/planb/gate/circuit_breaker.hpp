@@ -23,6 +23,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,6 +35,15 @@ enum class CircuitState : unsigned char {
   open,       // no call passes until the open period is over
   half_open,  // a few calls pass, to find out
 };
+
+[[nodiscard]] constexpr std::string_view to_label(CircuitState value) noexcept {
+  switch (value) {
+    case CircuitState::closed: return "closed";
+    case CircuitState::open: return "open";
+    case CircuitState::half_open: return "half_open";
+  }
+  return {};
+}
 
 [[nodiscard]] constexpr const char* to_string(CircuitState state) noexcept {
   switch (state) {

@@ -15,6 +15,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -29,6 +30,15 @@ struct NextMove {
   RunEnd run_end = RunEnd::exhausted;        // of an end
   LeaveReason reason = LeaveReason::none;    // of all but a retry
 };
+
+[[nodiscard]] constexpr std::string_view to_label(NextMove::Kind value) noexcept {
+  switch (value) {
+    case NextMove::retry: return "retry";
+    case NextMove::next_step: return "next_step";
+    case NextMove::end: return "end";
+  }
+  return {};
+}
 
 // Each event has the label of its run, RunOptions::label.
 struct AttemptStart {

@@ -6,6 +6,7 @@
 #include <planb/error/cause.hpp>
 #include <planb/report/reasons.hpp>
 #include <planb/time/clock.hpp>
+#include <planb/time/duration.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -29,6 +30,7 @@ struct StepReport {
   // How long its attempts took, and the waits between them and for its gate; none: nobody asked for times.
   std::optional<Duration> attempt_time = std::nullopt;
   std::optional<Duration> wait_time = std::nullopt;
+  std::optional<TimePoint> failed_at = std::nullopt;  // when its last failure was seen; none: nobody read a clock
 };
 
 // Steps in the order of the plan, up to the last one that the run came to. Memory is bounded by the number of steps.
@@ -49,6 +51,14 @@ struct RunReport {
 
   // The name of the step that answered, or "step N" where it has none; empty where none answered.
   [[nodiscard]] std::string answered_by() const;
+
+  // Whether a step after the plan's first has answered, whatever became of the first: it failed, or was passed over.
+  [[nodiscard]] bool fell_back() const noexcept { return answered_step.value_or(0) > 0; }
+
+  // The earliest time at which it makes sense for the caller to ask again: the first step's that is ready again. A step
+  // is ready when its closed gate opens and the wait hint of its last failure, counted from that failure, is over.
+  // None where the run has succeeded, or nothing is known of any step: then it is the caller's to choose.
+  [[nodiscard]] std::optional<TimePoint> retry_at() const;
 
   // The last failure of the run, or null. Of a temporary report: a copy, or nothing.
   [[nodiscard]] const Cause* last_cause() const& noexcept;

@@ -5,6 +5,7 @@
 #include <planb/detail/refuse.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/error_traits.hpp>
+#include <planb/error/verdict_reason.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -361,7 +362,8 @@ struct HttpRules {
 
   static void check_status(int first);
 
-  [[nodiscard]] Verdict judge(const Cause& cause, HttpReading&& reading) const;
+  // Notes in `reason`, where it is asked for, what has decided.
+  [[nodiscard]] Verdict judge(const Cause& cause, HttpReading&& reading, VerdictReason* reason = nullptr) const;
 
   Verdict refusal;
   std::optional<Verdict> timeout;
@@ -372,14 +374,20 @@ struct HttpRules {
   std::vector<TextRule> texts;
 
  private:
-  [[nodiscard]] Verdict read_table(const Cause& cause, const HttpReading& reading, bool says) const noexcept;
+  static void note(VerdictReason* reason, VerdictSource by, bool own_rule, std::string row = {});
+  static void note_range(VerdictReason* reason, bool own_rule, int first, int last);
+  static void note_code(VerdictReason& reason, const HttpTable::CodeRow& row);
 
-  [[nodiscard]] std::optional<Verdict> judge_code(std::string_view code) const;
+  [[nodiscard]] Verdict read_table(const Cause& cause, const HttpReading& reading, bool says,
+                                   VerdictReason* reason) const;
+
+  [[nodiscard]] std::optional<Verdict> judge_code(std::string_view code, VerdictReason* reason) const;
 
   // What the rules say of everything but the code, where they say something before the table does.
-  [[nodiscard]] std::optional<Verdict> judge_reading(const Cause& cause, const HttpReading& reading, bool says) const;
+  [[nodiscard]] std::optional<Verdict> judge_reading(const Cause& cause, const HttpReading& reading, bool says,
+                                                     VerdictReason* reason) const;
 
-  [[nodiscard]] std::optional<Verdict> judge_text(const Cause& cause, int status) const;
+  [[nodiscard]] std::optional<Verdict> judge_text(const Cause& cause, int status, VerdictReason* reason) const;
 };
 
 }  // namespace planb::inline PLANB_ABI::detail

@@ -80,6 +80,24 @@ inline constexpr std::size_t report_limit = 2000;
 
 namespace planb::inline PLANB_ABI {
 
+PLANB_COLD PLANB_DECL std::optional<TimePoint> RunReport::retry_at() const {
+  if (end == RunEnd::succeeded) return std::nullopt;
+  constexpr TimePoint unknown = (TimePoint::max)();
+  std::optional<TimePoint> earliest;
+  for (const StepReport& step : steps) {
+    std::optional<TimePoint> ready = step.opens_at;
+    if (ready == unknown) ready.reset();
+    if (step.cause && step.failed_at) {
+      if (const std::optional<Duration> hint = step.cause->retry_after()) {
+        const TimePoint hinted = detail::add(*step.failed_at, *hint);
+        if (hinted != unknown && (!ready || hinted > *ready)) ready = hinted;
+      }
+    }
+    if (ready && (!earliest || *ready < *earliest)) earliest = ready;
+  }
+  return earliest;
+}
+
 PLANB_COLD PLANB_DECL std::string RunReport::to_string() const {
   std::string text;
   if (end != RunEnd::succeeded) {
