@@ -1,4 +1,4 @@
-// Durations as text: 10ms, 1.5s, 2min.
+// Durations as text: 10ms, 1.5s, 2min, 1h30min.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -16,11 +16,11 @@ struct DurationUnit {
   Duration::rep ns;
 };
 
-// The largest first, as written; `m` is read as well.
+// The largest first, as written; `d`, and `m` in schedules, are read as well.
 inline constexpr DurationUnit duration_units[] = {
     {"h", 3'600'000'000'000}, {"min", 60'000'000'000}, {"s", 1'000'000'000},
     {"ms", 1'000'000},        {"us", 1'000},           {"ns", 1},
-    {"m", 60'000'000'000},
+    {"m", 60'000'000'000}, {"d", 86'400'000'000'000},
 };
 
 struct DurationText {
@@ -31,7 +31,7 @@ struct DurationText {
 
 // Reads a number and its unit, without space between them, from the start of a text. Digits below a nanosecond are cut
 // off. What does not fit into a Duration is an error.
-[[nodiscard]] inline DurationText read_duration(std::string_view text) noexcept {
+[[nodiscard]] inline DurationText read_duration_part(std::string_view text, const DurationUnit*& unit) noexcept {
   const auto digit_at = [&](std::size_t i) { return i < text.size() && is_digit(text[i]); };
   std::size_t at = 0;
   while (digit_at(at)) ++at;
@@ -47,11 +47,11 @@ struct DurationText {
   std::size_t end = at;
   while (end < text.size() && ((text[end] >= 'a' && text[end] <= 'z') || (text[end] >= 'A' && text[end] <= 'Z'))) ++end;
   const std::string_view name = text.substr(at, end - at);
-  const DurationUnit* unit = nullptr;
+  unit = nullptr;
   for (const DurationUnit& candidate : duration_units) {
     if (candidate.name == name) unit = &candidate;
   }
-  if (unit == nullptr) return {{}, at, "a unit of time: ns, us, ms, s, min or h"};
+  if (unit == nullptr) return {{}, at, "a unit of time: ns, us, ms, s, min, h or d"};
 
   constexpr Duration::rep most = (Duration::max)().count();
   Duration::rep below_one = 0;  // in nanoseconds; read from the right, so that what is cut off is exact
@@ -63,6 +63,22 @@ struct DurationText {
   }
   if (total > (most - below_one) / unit->ns) return {{}, 0, "a duration of at most 9223372036854775807ns"};
   return {Duration{total * unit->ns + below_one}, end, nullptr};
+}
+
+// Reads one such part, or the sum of several, the larger unit first: 1h30min.
+[[nodiscard]] inline DurationText read_duration(std::string_view text) noexcept {
+  const DurationUnit* unit = nullptr;
+  DurationText sum = read_duration_part(text, unit);
+  while (sum.expected == nullptr && sum.length != text.size() && is_digit(text[sum.length])) {
+    const Duration::rep larger = unit->ns;
+    DurationText part = read_duration_part(text.substr(sum.length), unit);
+    if (part.expected == nullptr && unit->ns >= larger) part = {{}, 0, "a smaller unit of time after a larger one"};
+    if (part.expected == nullptr && part.value > (Duration::max)() - sum.value) {
+      part = {{}, 0, "a duration of at most 9223372036854775807ns"};
+    }
+    sum = {sum.value + part.value, sum.length + part.length, part.expected};
+  }
+  return sum;
 }
 
 // The exact duration in the largest unit that keeps it whole.
