@@ -2,10 +2,11 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
-#include <planb/error/checked.hpp>
+#include <planb/detail/refuse.hpp>
 #include <planb/settings/detail/quote.hpp>
 
-#include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,21 +46,54 @@ struct SettingsFaults {
   [[nodiscard]] std::string message() const;
 };
 
-// A T, or all faults of the settings that should have given it.
+// A T, or all faults of the settings that should have given it. An expected-like; only value() ever throws.
 template <class T>
-class [[nodiscard]] SettingsOr : public Checked<T, SettingsFaults> {
+class [[nodiscard]] SettingsOr {
  public:
-  using Checked<T, SettingsFaults>::Checked;
+  using value_type = T;
+  using error_type = SettingsFaults;
 
-  // Empty where there is a value.
-  [[nodiscard]] const std::vector<SettingsFault>& faults() const& noexcept {
-    static const std::vector<SettingsFault> none;
-    return this->has_value() ? none : this->error().list;
+  SettingsOr(T value) : value_(std::move(value)) {}                       // NOLINT(google-explicit-constructor)
+  SettingsOr(SettingsFaults faults) noexcept : error_(std::move(faults)) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] bool has_value() const noexcept { return value_.has_value(); }
+  [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
+
+  // Only where there is a value. Of a temporary: moved out of it.
+  [[nodiscard]] T& operator*() & noexcept { return *value_; }
+  [[nodiscard]] const T& operator*() const& noexcept { return *value_; }
+  [[nodiscard]] T operator*() && { return *std::move(value_); }
+  [[nodiscard]] T* operator->() noexcept { return std::addressof(*value_); }
+  [[nodiscard]] const T* operator->() const noexcept { return std::addressof(*value_); }
+
+  // Throws std::invalid_argument with all faults where there is no value; without exceptions, prints them and ends the
+  // program.
+  [[nodiscard]] T& value() & {
+    insist();
+    return *value_;
   }
-  [[nodiscard]] std::vector<SettingsFault> faults() const&& {
-    const SettingsOr& self = *this;
-    return self.faults();
+  [[nodiscard]] const T& value() const& {
+    insist();
+    return *value_;
   }
+  [[nodiscard]] T value() && {
+    insist();
+    return *std::move(value_);
+  }
+
+  // Without any where there is a value. Of a temporary: a copy.
+  [[nodiscard]] const std::vector<SettingsFault>& faults() const& noexcept { return error_.list; }
+  [[nodiscard]] std::vector<SettingsFault> faults() const&& { return error_.list; }
+  [[nodiscard]] const SettingsFaults& error() const& noexcept { return error_; }
+  [[nodiscard]] SettingsFaults error() const&& { return error_; }
+
+ private:
+  void insist() const {
+    if (!has_value()) detail::refuse("settings:\n" + error_.message());
+  }
+
+  std::optional<T> value_;
+  SettingsFaults error_;
 };
 
 inline std::string to_string(const Place& place) {

@@ -183,7 +183,8 @@ inline void KnobReader::read_schedule(std::string& out, const SettingsScalar& va
   while (end < value.text().size() && is_name_character(value.text()[end])) ++end;
   if (end == at && end < value.text().size()) ++end;
   const std::string found = value.text().substr(at, end - at);
-  fault(value.place_at(at), found, parsed.error().expected,
+  const std::string& expected = parsed.error().expected;
+  fault(value.place_at(at), found, expected.substr(0, expected.find(", not \"")),  // which is `found`
         nearest(found, {"once", "forever", "spaced", "exponential", "fibonacci", "linear", "fixed", "windowed", "during",
                         "duration", "jittered", "full_jitter", "equal_jitter", "capped", "add_delay", "up_to", "concat",
                         "max", "min", "recurs", "delays", "decorrelated_jitter"}));

@@ -4,6 +4,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/decimal.hpp>
 #include <planb/settings/detail/entry.hpp>
+#include <planb/settings/detail/knobs.hpp>
 #include <planb/settings/detail/quote.hpp>
 #include <planb/settings/detail/settings_reader.hpp>
 #include <planb/settings/detail/words.hpp>
@@ -221,9 +222,25 @@ class LineReader {
     }
     if (!first.in_quotes() && first.text() == "rule") {
       settings_.rule(first.place(), entries(1));
+    } else if (!first.in_quotes() && is_reserved_name(first.text())) {
+      settings_.fault(first.place(), first.text(),
+                      "rule, or the name of a step; a line that begins with " + first.text() + " is not indented");
+    } else if (is_misspelt_rule()) {
+      settings_.fault(first.place(), first.text(), "rule, or the name of a step and its knobs", "rule");
+      settings_.rule(first.place(), entries(1));
     } else if (need_name(0, "rule, or the name of a step, at the beginning of an indented line")) {
       settings_.step(first, entries(1));
     }
+  }
+
+  // A step whose name is almost `rule`, with a word that only a rule has.
+  [[nodiscard]] bool is_misspelt_rule() const {
+    if (words_[0].in_quotes() || nearest(words_[0].text(), {"rule"}).empty() || words_.size() < 2) return false;
+    const std::string word = words_[1].text().substr(0, words_[1].find('='));
+    for (const Knob& knob : Knobs<RuleSettings>::all) {
+      if (knob.name == word) return true;
+    }
+    return settings_value<Action>(word) != nullptr;
   }
 
   SettingsReader& settings_;

@@ -296,9 +296,10 @@ inline void SettingsReader::step(const SettingsScalar& name, const Entries& entr
   made.place = {name.place()};
   std::vector<Target> targets;
   add_targets(targets, made);
+  const std::size_t before = knobs_.faults().size();
   read(targets, entries, "a step");
   const SettingsEntry* schedule = find(entries, "schedule");
-  if (made.schedule.empty() || schedule == nullptr || find(entries, "attempts") != nullptr) return;
+  if (incomplete_ || knobs_.faults().size() != before || made.schedule.empty() || made.attempts) return;
   if (const Parsed<Schedule> parsed = parse_schedule(made.schedule); parsed && !parsed->ends()) {
     fault(schedule->value.place(), schedule->value.text(),
           "a schedule that ends, such as up_to(..., 3), or attempts= beside it (attempts=unlimited if that is meant)");
