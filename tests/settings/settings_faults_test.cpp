@@ -178,3 +178,69 @@ TEST_CASE("a fault is told at its line and column, once, with the word that was 
     CHECK(fault.suggestion == mutation.suggestion);
   }
 }
+
+TEST_CASE("all faults are told at once, in the order of the file, and nothing is half applied") {
+  const SettingsResult result = parse_settings(
+      "gat openai circuit_breaker failure_treshold=5 open_for=30\n"
+      "chain chat budget=\"30 s content_refusal=next_step\n"
+      "  openai attemps=2 gate=opnai\n"
+      "  openai retry=rate_limted,99\n"
+      "provider p u\n",
+      "chat.conf");
+  CHECK_FALSE(result.has_value());
+  CHECK(result.error().message() ==
+        "chat.conf:1:1: found \"gat\", expected gate, provider or chain at the beginning of a line; did you mean "
+        "\"gate\"?\n"
+        "chat.conf:1:28: found \"failure_treshold\", expected a knob of a circuit_breaker: failure_threshold, "
+        "failure_ratio, minimum_calls, window, open_for, half_open_probes, honour_retry_after, longest_hint, "
+        "slow_call, slow_ratio, probe_timeout, failure_memory or patience; did you mean \"failure_threshold\"?\n"
+        "chat.conf:1:56: found \"30\", expected a unit behind it: ns, us, ms, s, min, h or d\n"
+        "chat.conf:2:19: found \"\\\"\", expected a closing quote, on the same line\n"
+        "chat.conf:3:10: found \"attemps\", expected a knob of a step: provider, attempts, schedule, retry, enter, "
+        "max_wait, timeout, first_timeout, reserve or gate; did you mean \"attempts\"?\n"
+        "chat.conf:3:25: found \"opnai\", expected the name of a gate that is defined; did you mean \"openai\"?\n"
+        "chat.conf:4:3: found \"openai\", expected each step once in a chain; line 3 has it already\n"
+        "chat.conf:4:16: found \"rate_limted\", expected a status such as 503 or 5xx, code:PATTERN, or a class: "
+        "connection, timeout, rate_limited, overloaded, server_error, conflict, quota, auth, not_found, "
+        "context_too_long, content_refused, invalid_request, rejected_value or unknown; did you mean "
+        "\"rate_limited\"?\n"
+        "chat.conf:4:28: found \"99\", expected a status such as 503 or 5xx, code:PATTERN, or a class: "
+        "connection, timeout, rate_limited, overloaded, server_error, conflict, quota, auth, not_found, "
+        "context_too_long, content_refused, invalid_request, rejected_value or unknown\n"
+        "chat.conf:5:12: found \"u\", expected an option of the provider as key=value");
+}
+
+TEST_CASE("lines without their chain are told once, and are read all the same") {
+  const SettingsResult result = parse_settings("  a attempts=0\n  b attempts=-1\n");
+  REQUIRE(result.faults().size() == 3);
+  CHECK(result.faults()[0].place.line == 1);
+  CHECK(result.faults()[0].place.column == 3);
+  CHECK(result.faults()[1].found == "0");
+  CHECK(result.faults()[2].found == "-1");
+}
+
+TEST_CASE("a fault is one line, however long and odd what was found is") {
+  const SettingsFault fault{{"a", 1, 2, {}}, std::string(300, 'x') + "\n", "less", "x\"y"};
+  CHECK(fault.message() == "a:1:2: found \"" + std::string(100, 'x') + "...\", expected less; did you mean \"x\\\"y\"?");
+  CHECK(SettingsFault{{}, "\x01\xFF", "more", {}}.message() ==
+        "found \"\\u0001\xEF\xBF\xBD\", expected more");
+  CHECK(to_string(planb::Place{{}, 3, 4, {}}) == "line 3, column 4");
+  CHECK(to_string(planb::Place{"a", 0, 0, "chains.x"}) == "a: chains.x");
+  CHECK(to_string(planb::Place{"a", 3, 4, "chains.x"}) == "a:3:4: chains.x");
+  CHECK(to_string(planb::Place{{}, 0, 7, "chains.x"}) == "chains.x, column 7");
+}
+
+TEST_CASE("only a word that is near is suggested") {
+  const auto suggestion = [](const std::string& knob) {
+    const SettingsResult result = parse_settings("chain c content_refusal=abort\n  s " + knob + "=1s\n");
+    REQUIRE(result.faults().size() == 1);
+    return result.faults()[0].suggestion;
+  };
+  CHECK(suggestion("timout") == "timeout");
+  CHECK(suggestion("tiemout") == "timeout");  // two letters swapped are one step
+  CHECK(suggestion("Timeout") == "timeout");
+  CHECK(suggestion("max-wait") == "max_wait");
+  CHECK(suggestion("deadline").empty());
+  CHECK(suggestion("x").empty());
+  CHECK(suggestion(std::string(1000, 't')).empty());
+}
