@@ -159,7 +159,9 @@ class DocumentReader {
     for (const DocumentNode& part : children(node)) {
       if (part.key == "rules" && is_list(part, "rules")) {
         for (const DocumentNode& item : children(part)) rule(item);
-      } else if (part.key == "steps" && is_list(part, "steps")) {
+      } else if (part.key == "steps") {
+        if (!is_list(part, "steps")) settings_.chain_incomplete();
+        if (part.kind != DocumentKind::list) continue;
         for (const DocumentNode& item : children(part)) step(item);
       }
     }
@@ -194,10 +196,14 @@ class DocumentReader {
 
   void step(const DocumentNode& node) {
     if (node.kind == DocumentKind::scalar) return settings_.step(text_of(node), {});
-    if (node.kind != DocumentKind::map) return settings_.fault(node.place, shown(node), "a step: its name, or a map");
+    if (node.kind != DocumentKind::map) {
+      settings_.chain_incomplete();
+      return settings_.fault(node.place, shown(node), "a step: its name, or a map");
+    }
     const std::vector<DocumentNode> parts = children(node);
     const DocumentNode* name = find(parts, "name");
     if (name != nullptr && name->kind != DocumentKind::scalar) {
+      settings_.chain_incomplete();
       return settings_.fault(name->place, shown(*name), "the name of a step");
     }
     settings_.step(name != nullptr ? text_of(*name) : SettingsScalar({}, node.place), entries(node, "name"));

@@ -32,8 +32,8 @@ class SettingsScalar {
   [[nodiscard]] int end_column() const noexcept { return end_column_; }
   [[nodiscard]] bool of_line() const noexcept { return of_line_; }
 
-  // Nothing at all, not even `""`.
-  [[nodiscard]] bool absent() const noexcept { return text_.empty() && quotes_.empty(); }
+  // In a line: nothing at all, not even `""`.
+  [[nodiscard]] bool absent() const noexcept { return of_line_ && text_.empty() && quotes_.empty(); }
 
   [[nodiscard]] bool in_quotes() const noexcept {
     for (const Origin& origin : origins_) {

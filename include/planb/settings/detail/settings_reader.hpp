@@ -42,6 +42,8 @@ class SettingsReader {
   void provider(const SettingsScalar& name, const std::vector<SettingsEntry>& entries);
   // The chain to which rules and steps are then given.
   void chain(const SettingsScalar& name, const std::vector<SettingsEntry>& entries);
+  // Its steps could not be read: that it has none is not told as well.
+  void chain_incomplete() noexcept { chain_incomplete_ = true; }
   // In place of one whose line is missing, so that its rules and steps can be read.
   void stray_chain();
   void rule(const Place& place, const std::vector<SettingsEntry>& entries);
