@@ -20,18 +20,32 @@ using planb::SettingsResult;
 struct Tree {
   DocumentKind kind_ = DocumentKind::nothing;
   std::string text_;
-  std::vector<std::pair<std::string, Tree>> items_;
+  std::vector<std::string> keys_;
+  std::vector<Tree> items_;
 
   [[nodiscard]] DocumentKind kind() const { return kind_; }
   [[nodiscard]] std::string text() const { return text_; }
-  [[nodiscard]] const std::vector<std::pair<std::string, Tree>>& items() const { return items_; }
+  [[nodiscard]] planb::DocumentItems<Tree> items() const {
+    planb::DocumentItems<Tree> result;
+    for (std::size_t i = 0; i != items_.size(); ++i) result.emplace_back(keys_[i], items_[i]);
+    return result;
+  }
+
+  void add(std::string key, Tree item) {
+    keys_.push_back(std::move(key));
+    items_.push_back(std::move(item));
+  }
 };
 
-Tree t(std::string text) { return {DocumentKind::scalar, std::move(text), {}}; }
-Tree map(std::initializer_list<std::pair<std::string, Tree>> items) { return {DocumentKind::map, {}, items}; }
+Tree t(std::string text) { return {DocumentKind::scalar, std::move(text), {}, {}}; }
+Tree map(std::initializer_list<std::pair<std::string, Tree>> items) {
+  Tree tree{DocumentKind::map, {}, {}, {}};
+  for (const auto& [key, item] : items) tree.add(key, item);
+  return tree;
+}
 Tree list(std::initializer_list<Tree> items) {
-  Tree tree{DocumentKind::list, {}, {}};
-  for (const Tree& item : items) tree.items_.emplace_back("", item);
+  Tree tree{DocumentKind::list, {}, {}, {}};
+  for (const Tree& item : items) tree.add("", item);
   return tree;
 }
 Tree null() { return {}; }
@@ -45,7 +59,7 @@ struct PlacedTree {
   [[nodiscard]] std::string text() const { return tree.text(); }
   [[nodiscard]] std::vector<std::pair<std::string, PlacedTree>> items() const {
     std::vector<std::pair<std::string, PlacedTree>> result;
-    for (const auto& [key, item] : tree.items_) {
+    for (const auto& [key, item] : tree.items()) {
       result.push_back({key, {item, line * 10 + static_cast<int>(result.size())}});
     }
     return result;
@@ -92,8 +106,8 @@ chain chat budget=30s content_refusal=next_step
 
 // A chain of one step, with these knobs.
 Tree with_step(std::initializer_list<std::pair<std::string, Tree>> knobs) {
-  Tree step = map(knobs);
-  step.items_.insert(step.items_.begin(), {"name", t("s")});
+  Tree step = map({{"name", t("s")}});
+  for (const auto& [key, item] : knobs) step.add(key, item);
   return map({{"chains", map({{"c", map({{"content_refusal", t("abort")}, {"steps", list({step})}})}})}});
 }
 

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -333,10 +334,17 @@ inline SettingsResult SettingsReader::finish() {
   check_gates();
   std::vector<SettingsFault>& faults = knobs_.faults();
   if (faults.empty()) return std::move(settings_);
-  std::stable_sort(faults.begin(), faults.end(), [](const SettingsFault& a, const SettingsFault& b) {
-    return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
+  // By place, and those of one place as they were found. (std::stable_sort asks for a buffer in a deprecated way.)
+  std::vector<std::size_t> order(faults.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const Place& at_a = faults[a].place;
+    const Place& at_b = faults[b].place;
+    return std::tie(at_a.line, at_a.column, a) < std::tie(at_b.line, at_b.column, b);
   });
-  return SettingsFaults{std::move(faults)};
+  SettingsFaults result;
+  for (const std::size_t i : order) result.list.push_back(std::move(faults[i]));
+  return result;
 }
 
 }  // namespace planb::inline PLANB_ABI::detail
