@@ -3,6 +3,7 @@
 #pragma once
 
 #include <planb/planb.hpp>
+#include <planb/settings.hpp>
 #include <planb/testing.hpp>
 
 #include <algorithm>
