@@ -1,5 +1,5 @@
-// Chains as settings: reads files in planb's text form, JSON, YAML or TOML, and prints the settings in the text form, or
-// all that is wrong with them.
+// Chains as settings: reads files in planb's text form, JSON, YAML or TOML, and prints the settings in the text form,
+// or all that is wrong with them.
 //
 //   settings examples/settings/chat.yaml
 #include <iostream>

@@ -73,9 +73,13 @@ Tree read_tree(std::vector<std::string_view>& lines, std::size_t depth) {
     const bool element = line.substr(0, 1) == "-";
     tree.kind_ = element ? planb::DocumentKind::list : planb::DocumentKind::map;
     const std::string key(element ? "" : line.substr(0, colon));
-    line.remove_prefix((std::min)(element ? 1 : colon == std::string_view::npos ? line.size() : colon + 1, line.size()));
+    line.remove_prefix((std::min)(element                           ? 1
+                                  : colon == std::string_view::npos ? line.size()
+                                                                    : colon + 1,
+                                  line.size()));
     line.remove_prefix((std::min)(line.find_first_not_of(' '), line.size()));
-    Tree item = line.empty() ? read_tree(lines, spaces + 1) : Tree{planb::DocumentKind::scalar, std::string(line), {}, {}};
+    Tree item =
+        line.empty() ? read_tree(lines, spaces + 1) : Tree{planb::DocumentKind::scalar, std::string(line), {}, {}};
     tree.keys_.push_back(key);
     tree.items_.push_back(std::move(item));
   }

@@ -69,12 +69,14 @@ struct PlacedTree {
 
 Tree good_tree() {
   return map({
-      {"gates", map({{"openai", map({{"kind", t("circuit_breaker")}, {"failure_threshold", t("5")}, {"open_for", t("30s")}})},
-                     {"rpm", map({{"kind", t("rate_limit")},
-                                  {"permits", t("500")},
-                                  {"period", t("1min")},
-                                  {"patience", t("200ms")}})}})},
-      {"providers", map({{"openai", map({{"url", t("https://llm.example/v1")}, {"empty", t("")}})}, {"local", null()}})},
+      {"gates",
+       map({{"openai", map({{"kind", t("circuit_breaker")}, {"failure_threshold", t("5")}, {"open_for", t("30s")}})},
+            {"rpm", map({{"kind", t("rate_limit")},
+                         {"permits", t("500")},
+                         {"period", t("1min")},
+                         {"patience", t("200ms")}})}})},
+      {"providers",
+       map({{"openai", map({{"url", t("https://llm.example/v1")}, {"empty", t("")}})}, {"local", null()}})},
       {"chains",
        map({{"chat",
              map({{"budget", t("30s")},
@@ -136,10 +138,12 @@ TEST_CASE("a fault in a document has its path") {
   const std::pair<Tree, const char*> rows[] = {
       {t("chains"), "found \"chains\", expected a map of gates, providers and chains"},
       {list({}), "found \"a list\", expected a map of gates, providers and chains"},
-      {map({{"chain", map({})}}), "chain: found \"chain\", expected gates, providers or chains; did you mean \"chains\"?"},
+      {map({{"chain", map({})}}),
+       "chain: found \"chain\", expected gates, providers or chains; did you mean \"chains\"?"},
       {map({{"gates", list({})}}), "gates: found \"a list\", expected a map of gates by name"},
       {map({{"gates", map({{"g", map({})}})}}),
-       "gates.g: found nothing, expected a kind of gate: circuit_breaker, rate_limit, concurrency_limit or retry_budget"},
+       "gates.g: found nothing, expected a kind of gate: circuit_breaker, rate_limit, concurrency_limit or "
+       "retry_budget"},
       {map({{"gates", map({{"g", map({{"kind", t("rate_limt")}, {"permits", t("1")}, {"period", t("1s")}})}})}}),
        "gates.g.kind: found \"rate_limt\", expected a kind of gate: circuit_breaker, rate_limit, concurrency_limit or "
        "retry_budget; did you mean \"rate_limit\"?"},
@@ -175,8 +179,7 @@ TEST_CASE("a fault in a document has its path") {
        "\"spaced\"?"},
       {with_step({{"gate", list({t("g")})}}),
        "chains.c.steps[0].gate[0]: found \"g\", expected the name of a gate that is defined"},
-      {with_step({{"gate", list({})}}),
-       "chains.c.steps[0].gate: found \"a list\", expected the name of a gate"},
+      {with_step({{"gate", list({})}}), "chains.c.steps[0].gate: found \"a list\", expected the name of a gate"},
       {with_step({{"gate", list({t("g"), list({})})}}),
        "chains.c.steps[0].gate: found \"a list\", expected the name of a gate"},
       {with_step({{"timeout", t("1s")}, {"timeout", t("2s")}}),

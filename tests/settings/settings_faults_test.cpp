@@ -68,8 +68,10 @@ constexpr Mutation mutations[] = {
     {"  anthropic  timeout", "  ~timeout", "timeout=20s", "the name of a step"},
     // Gates.
     {"concurrency_limit limit", "~concurency_limit limit", "concurency_limit", "a kind of gate", "concurrency_limit"},
-    {"retry_budget ratio", "~ratio", "", "a kind of gate: circuit_breaker, rate_limit, concurrency_limit or retry_budget"},
-    {"failure_threshold=", "~failure_treshold=", "failure_treshold", "a knob of a circuit_breaker", "failure_threshold"},
+    {"retry_budget ratio", "~ratio", "",
+     "a kind of gate: circuit_breaker, rate_limit, concurrency_limit or retry_budget"},
+    {"failure_threshold=", "~failure_treshold=", "failure_treshold", "a knob of a circuit_breaker",
+     "failure_threshold"},
     {"failure_threshold=5", "failure_threshold=~0", "0", "a whole number from 1"},
     {"failure_threshold=5", "failure_threshold=~five", "five", "a whole number from 1"},
     {"failure_threshold=5", "failure_threshold=5 ~failure_threshold=6", "failure_threshold", "each knob once"},
@@ -95,7 +97,8 @@ constexpr Mutation mutations[] = {
     // Chains.
     {"budget=30s", "budget=~30sec", "30sec", "a duration such as 30s"},
     {"budget=30s", "~bugdet=30s", "bugdet", "a knob of a chain", "budget"},
-    {"content_refusal=next_step", "content_refusal=~nextstep", "nextstep", "next_step, next_guarded or abort", "next_step"},
+    {"content_refusal=next_step", "content_refusal=~nextstep", "nextstep", "next_step, next_guarded or abort",
+     "next_step"},
     {"partial=prevent_retry", "partial=~prevent-retry", "prevent-retry", "allow, prevent_fallback or prevent_retry",
      "prevent_retry"},
     {"chain batch  content_refusal=abort", "chain ~batch ", "", "content_refusal="},
@@ -105,7 +108,8 @@ constexpr Mutation mutations[] = {
     {"seed=7", "seed=~-7", "-7", "a whole number from 0"},
     {"chain batch ", "chain ~empty content_refusal=abort\nchain batch ", "", "at least one step in the chain"},
     // Rules.
-    {"next_step alert", "~nextstep alert", "nextstep", "an action (retry, next_step, next_guarded or abort)", "next_step"},
+    {"next_step alert", "~nextstep alert", "nextstep", "an action (retry, next_step, next_guarded or abort)",
+     "next_step"},
     {"next_step alert", "next_step ~alrt", "alrt", "alert", "alert"},
     {"next_step alert", "next_step ~abort", "abort", "one action in a rule"},
     {"  rule status=418 abort", "  ~rule status=418", "", "an action: retry"},
@@ -221,9 +225,9 @@ TEST_CASE("lines without their chain are told once, and are read all the same") 
 
 TEST_CASE("a fault is one line, however long and odd what was found is") {
   const SettingsFault fault{{"a", 1, 2, {}}, std::string(300, 'x') + "\n", "less", "x\"y"};
-  CHECK(fault.message() == "a:1:2: found \"" + std::string(100, 'x') + "...\", expected less; did you mean \"x\\\"y\"?");
-  CHECK(SettingsFault{{}, "\x01\xFF", "more", {}}.message() ==
-        "found \"\\u0001\xEF\xBF\xBD\", expected more");
+  CHECK(fault.message() ==
+        "a:1:2: found \"" + std::string(100, 'x') + "...\", expected less; did you mean \"x\\\"y\"?");
+  CHECK(SettingsFault{{}, "\x01\xFF", "more", {}}.message() == "found \"\\u0001\xEF\xBF\xBD\", expected more");
   CHECK(to_string(planb::Place{{}, 3, 4, {}}) == "line 3, column 4");
   CHECK(to_string(planb::Place{"a", 0, 0, "chains.x"}) == "a: chains.x");
   CHECK(to_string(planb::Place{"a", 3, 4, "chains.x"}) == "a:3:4: chains.x");

@@ -41,9 +41,36 @@ class Random {
 
   // A name or a value, often one with odd characters.
   std::string text() {
-    static const std::vector<std::string> pieces = {
-        "a", "B", "7", "_", ".", "-", "rule", "gate", " ",  "\t", "\n", "\r", "\"", "\\",       "(",
-        ")", ",", "=", "#", " #", "*", ":",    "%",    "\x01", "\x7F", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "code:", "5xx"};
+    static const std::vector<std::string> pieces = {"a",
+                                                    "B",
+                                                    "7",
+                                                    "_",
+                                                    ".",
+                                                    "-",
+                                                    "rule",
+                                                    "gate",
+                                                    " ",
+                                                    "\t",
+                                                    "\n",
+                                                    "\r",
+                                                    "\"",
+                                                    "\\",
+                                                    "(",
+                                                    ")",
+                                                    ",",
+                                                    "=",
+                                                    "#",
+                                                    " #",
+                                                    "*",
+                                                    ":",
+                                                    "%",
+                                                    "\x01",
+                                                    "\x7F",
+                                                    "\xC3\xA9",
+                                                    "\xE2\x82\xAC",
+                                                    "\xF0\x9F\x98\x80",
+                                                    "code:",
+                                                    "5xx"};
     const int odd = upto(2) == 0 ? static_cast<int>(pieces.size()) - 1 : 5;
     std::string result;
     for (int i = 1 + upto(5); i != 0; --i) result += pieces[static_cast<std::size_t>(upto(odd))];

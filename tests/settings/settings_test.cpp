@@ -109,8 +109,8 @@ TEST_CASE("settings are read as data") {
   CHECK(chat.steps[0].attempts == 2);
   CHECK(chat.steps[0].schedule == "jittered(exponential(20ms))");
   CHECK(chat.steps[0].retry == std::vector<planb::FailureMatch>{planb::FailureClass::rate_limited,
-                                                               planb::FailureClass::overloaded,
-                                                               planb::StatusRange{500, 599}});
+                                                                planb::FailureClass::overloaded,
+                                                                planb::StatusRange{500, 599}});
   CHECK(chat.steps[0].timeout == 30s);
   CHECK(chat.steps[0].first_timeout == 10s);
   CHECK(chat.steps[0].gates == std::vector<planb::SettingsText>{"openai", "openai-rpm"});
@@ -216,18 +216,18 @@ TEST_CASE("every knob of a step is read and written") {
       "  s provider=p attempts=3 schedule=exponential(10ms, 1.5) retry=503,code:slow*,timeout enter=4xx max_wait=5s "
       "timeout=10s first_timeout=2s reserve=1s gate=g\n";
   const StepSettings step = chain_of(text).steps.at(0);
-  CHECK(step == StepSettings{.name = "s",
-                             .provider = "p",
-                             .attempts = 3,
-                             .schedule = "exponential(10ms, 1.5)",
-                             .retry = {planb::StatusRange{503, 503}, planb::CodePattern{"slow*"},
-                                       planb::FailureClass::timeout},
-                             .enter = {planb::StatusRange{400, 499}},
-                             .max_wait = 5s,
-                             .timeout = 10s,
-                             .first_timeout = 2s,
-                             .reserve = 1s,
-                             .gates = {"g"}});
+  CHECK(step ==
+        StepSettings{.name = "s",
+                     .provider = "p",
+                     .attempts = 3,
+                     .schedule = "exponential(10ms, 1.5)",
+                     .retry = {planb::StatusRange{503, 503}, planb::CodePattern{"slow*"}, planb::FailureClass::timeout},
+                     .enter = {planb::StatusRange{400, 499}},
+                     .max_wait = 5s,
+                     .timeout = 10s,
+                     .first_timeout = 2s,
+                     .reserve = 1s,
+                     .gates = {"g"}});
   CHECK(to_string(good(text)) == text);
   CHECK(step_with("attempts=unlimited").attempts == planb::unlimited);
   CHECK(to_string(good("chain c content_refusal=abort\n  s attempts=unlimited\n")) ==
@@ -246,12 +246,9 @@ TEST_CASE("every row of the classifier can be written as a rule") {
        {.status = planb::StatusRange{400, 400}, .text = "overloaded", .action = planb::Action::retry}},
       {"kind=timeout next_step", {.kind = planb::RuleKind::timeout, .action = planb::Action::next_step}},
       {"kind=connection retry", {.kind = planb::RuleKind::connection, .action = planb::Action::retry}},
-      {"kind=unknown abort alert",
-       {.kind = planb::RuleKind::unknown, .action = planb::Action::abort, .alert = true}},
+      {"kind=unknown abort alert", {.kind = planb::RuleKind::unknown, .action = planb::Action::abort, .alert = true}},
       {"code=big class=context_too_long next_guarded",
-       {.code = "big",
-        .action = planb::Action::next_guarded,
-        .failure_class = planb::FailureClass::context_too_long}},
+       {.code = "big", .action = planb::Action::next_guarded, .failure_class = planb::FailureClass::context_too_long}},
   };
   for (const auto& [text, rule] : rows) {
     INFO(text);
@@ -259,11 +256,10 @@ TEST_CASE("every row of the classifier can be written as a rule") {
     const std::string whole = "chain c content_refusal=abort\n  rule " + std::string(text) + "\n  s\n";
     CHECK(to_string(good(whole)) == whole);
   }
-  CHECK(rule_with("alert next_step text=overloaded status=400") ==
-        RuleSettings{.status = planb::StatusRange{400, 400},
-                     .text = "overloaded",
-                     .action = planb::Action::next_step,
-                     .alert = true});
+  CHECK(rule_with("alert next_step text=overloaded status=400") == RuleSettings{.status = planb::StatusRange{400, 400},
+                                                                                .text = "overloaded",
+                                                                                .action = planb::Action::next_step,
+                                                                                .alert = true});
 }
 
 TEST_CASE("every class of failure can be listed") {
@@ -284,7 +280,7 @@ TEST_CASE("lines are words, quotes, parentheses and comments") {
   const std::pair<const char*, const char*> rows[] = {
       {"plain", "plain"},
       {"http://a/b?c=d,e&f=%20", "http://a/b?c=d,e&f=%20"},
-      {"http://a/#top", "http://a/#top"},      // no space before it
+      {"http://a/#top", "http://a/#top"},  // no space before it
       {"here # a comment", "here"},
       {"here\t#a comment", "here"},
       {"\"a b\"", "a b"},
@@ -293,11 +289,11 @@ TEST_CASE("lines are words, quotes, parentheses and comments") {
       {"\"a\\\"b\\\\c\\nd\\te\"", "a\"b\\c\nd\te"},
       {"\"\\u0041\\u00e9\\u20AC\"", "A\xC3\xA9\xE2\x82\xAC"},
       {"\"\\uD83D\\uDE00\"", "\xF0\x9F\x98\x80"},
-      {"a\\b", "a\\b"},                        // outside quotes a backslash is one
+      {"a\\b", "a\\b"},  // outside quotes a backslash is one
       {"a\" b \"c", "a b c"},
       {"(a b)", "(a b)"},
       {"f(g(a, b), c)d", "f(g(a, b), c)d"},
-      {"(\") (\")", "() ()"},                  // a quote may stand in parentheses
+      {"(\") (\")", "() ()"},  // a quote may stand in parentheses
       {":)", ":)"},
       {"\xC3\xA9", "\xC3\xA9"},
       {"a\r", "a"},
@@ -379,7 +375,7 @@ TEST_CASE("settings made by hand are written as they can be read") {
   settings.chains["c"] = {
       .content_refusal = planb::Refusal::abort,
       .rules = {{.code = "a b", .action = planb::Action::abort}, {.text = "c d", .action = planb::Action::retry}},
-      .steps = {{.name = "s", .retry = {planb::CodePattern{"a,b c"}}, .gates = {"g"}}}};
+      .steps = {{.name = "s", .retry = {planb::CodePattern{"a,b"}}, .gates = {"g"}}}};
   check_round_trip(settings);
 
   settings.providers["p"].options["note"] = "caf\xE9";  // no UTF-8

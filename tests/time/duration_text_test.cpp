@@ -51,11 +51,24 @@ TEST_CASE("a duration is a number with a unit, or a sum with the larger unit fir
 }
 
 TEST_CASE("anything else is no duration") {
-  for (const char* text :
-       {"",      " ",     "5",     "00",       "0.0",      "1.5",    "s",          "ms",           "5 s",
-        " 5s",   "5s ",   "-5s",   "+5s",      "5sec",     "5S",     "5Ms",        ".5s",          "5.s",
-        "5m",    "1h30m", "1m30s", "30min1h",  "1s1s",     "1h 30s", "1h-30s",     "1h30",         "1h30minx",
-        "5s,5s", "1e3s",  "inf",   "106752d",  "2562048h", "5s5",    "2562047h48min", "0x5s", "9223372036854775808ns"}) {
+  for (const char* text : {"",         " ",
+                           "5",        "00",
+                           "0.0",      "1.5",
+                           "s",        "ms",
+                           "5 s",      " 5s",
+                           "5s ",      "-5s",
+                           "+5s",      "5sec",
+                           "5S",       "5Ms",
+                           ".5s",      "5.s",
+                           "5m",       "1h30m",
+                           "1m30s",    "30min1h",
+                           "1s1s",     "1h 30s",
+                           "1h-30s",   "1h30",
+                           "1h30minx", "5s,5s",
+                           "1e3s",     "inf",
+                           "106752d",  "2562048h",
+                           "5s5",      "2562047h48min",
+                           "0x5s",     "9223372036854775808ns"}) {
     INFO(text);
     CHECK_FALSE(parse_duration(text).has_value());
   }
@@ -63,8 +76,16 @@ TEST_CASE("anything else is no duration") {
 
 TEST_CASE("a duration that is written reads as itself") {
   const std::pair<Duration, const char*> rows[] = {
-      {0ns, "0s"},       {20ms, "20ms"}, {1500ms, "1500ms"}, {30s, "30s"}, {90s, "90s"}, {90min, "90min"},
-      {120min, "2h"},    {48h, "48h"},   {1s + 1ns, "1000000001ns"},       {longest, "9223372036854775807ns"},
+      {0ns, "0s"},
+      {20ms, "20ms"},
+      {1500ms, "1500ms"},
+      {30s, "30s"},
+      {90s, "90s"},
+      {90min, "90min"},
+      {120min, "2h"},
+      {48h, "48h"},
+      {1s + 1ns, "1000000001ns"},
+      {longest, "9223372036854775807ns"},
   };
   for (const auto& [duration, text] : rows) {
     CHECK(planb::to_string(duration) == text);

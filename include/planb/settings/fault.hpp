@@ -53,7 +53,7 @@ class [[nodiscard]] SettingsOr {
   using value_type = T;
   using error_type = SettingsFaults;
 
-  SettingsOr(T value) : value_(std::move(value)) {}                       // NOLINT(google-explicit-constructor)
+  SettingsOr(T value) : value_(std::move(value)) {}                          // NOLINT(google-explicit-constructor)
   SettingsOr(SettingsFaults faults) noexcept : error_(std::move(faults)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool has_value() const noexcept { return value_.has_value(); }

@@ -41,7 +41,8 @@ struct SettingsText {
   friend bool operator==(const SettingsText&, const SettingsText&) = default;
 };
 
-// --- Gates. What is not given is the default of the options of that gate. -----------------------------------------------
+// --- Gates. What is not given is the default of the options of that gate.
+// -----------------------------------------------
 
 struct CircuitBreakerSettings {
   std::optional<int> failure_threshold = std::nullopt;
@@ -92,7 +93,8 @@ struct GateSettings {
   friend bool operator==(const GateSettings&, const GateSettings&) = default;
 };
 
-// --- Providers: the application's own, kept as they stand ---------------------------------------------------------------
+// --- Providers: the application's own, kept as they stand
+// ---------------------------------------------------------------
 
 struct ProviderSettings {
   std::map<std::string, SettingsText, std::less<>> options = {};
@@ -107,7 +109,8 @@ struct ProviderSettings {
   friend bool operator==(const ProviderSettings&, const ProviderSettings&) = default;
 };
 
-// --- Chains -----------------------------------------------------------------------------------------------------------
+// --- Chains
+// -----------------------------------------------------------------------------------------------------------
 
 struct StatusRange {
   int first = 0;

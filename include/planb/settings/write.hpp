@@ -89,6 +89,8 @@ class SettingsWriter {
 
 // The settings in the text form, in one way: sorted by name, with what is given and nothing else. parse_settings gives
 // equal settings of it, where they could have been read: comments are lost, texts that are no UTF-8 are repaired.
-[[nodiscard]] inline std::string to_string(const Settings& settings) { return detail::SettingsWriter().write(settings); }
+[[nodiscard]] inline std::string to_string(const Settings& settings) {
+  return detail::SettingsWriter().write(settings);
+}
 
 }  // namespace planb::inline PLANB_ABI

@@ -114,8 +114,8 @@ struct SettingsEntry {
 
   SettingsScalar key = {};
   Kind kind = Kind::word;
-  SettingsScalar value = {};                // of a scalar; of others what a fault shows
-  std::vector<SettingsScalar> items = {};   // of a list
+  SettingsScalar value = {};               // of a scalar; of others what a fault shows
+  std::vector<SettingsScalar> items = {};  // of a list
 };
 
 }  // namespace planb::inline PLANB_ABI::detail

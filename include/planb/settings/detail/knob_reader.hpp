@@ -69,6 +69,7 @@ class KnobReader {
   const SettingsScalar* scalar(const SettingsEntry& entry, const std::string& expected);
   std::vector<SettingsScalar> list(const SettingsEntry& entry, const std::string& expected);
   void read_schedule(std::string& out, const SettingsScalar& value);
+  void schedule_fault(const SettingsScalar& value, const ParseError& error);
   std::optional<FailureMatch> match(const SettingsScalar& item, const std::string& expected);
 
   std::vector<SettingsFault> faults_;
@@ -105,8 +106,9 @@ inline void KnobReader::read(OptionalDuration& out, KnobForm form, const Setting
   const std::optional<Decimal> number = read ? std::nullopt : read_decimal(value->text());
   const bool bare = number && number->length == value->text().size();
   fault(value->place(), value->text(),
-        bare ? "a unit behind it: ns, us, ms, s, min, h or d"
-             : read ? expected : expected + ", 200ms or 1h30min, with units of ns, us, ms, s, min, h or d");
+        bare   ? "a unit behind it: ns, us, ms, s, min, h or d"
+        : read ? expected
+               : expected + ", 200ms or 1h30min, with units of ns, us, ms, s, min, h or d");
 }
 
 inline std::optional<std::uint64_t> KnobReader::whole_number(std::string_view text) noexcept {
@@ -154,7 +156,8 @@ inline void KnobReader::read(std::optional<std::uint64_t>& out, KnobForm, const 
 
 inline void KnobReader::read(std::optional<double>& out, KnobForm form, const SettingsEntry& entry) {
   const bool share = form == KnobForm::share;
-  const std::string expected = share ? "a share above 0 and at most 1, such as 0.2 or 20%" : "a ratio such as 0.2 or 20%";
+  const std::string expected =
+      share ? "a share above 0 and at most 1, such as 0.2 or 20%" : "a ratio such as 0.2 or 20%";
   const SettingsScalar* value = scalar(entry, expected);
   if (value == nullptr) return;
   std::string_view text = value->text();
@@ -172,22 +175,31 @@ inline void KnobReader::read(std::optional<double>& out, KnobForm form, const Se
 
 inline void KnobReader::read_schedule(std::string& out, const SettingsScalar& value) {
   const Parsed<Schedule> parsed = parse_schedule(value.text());
-  if (parsed) {
-    out = to_string(*parsed);
-    return;
-  }
+  if (!parsed) return schedule_fault(value, parsed.error());
+  out = to_string(*parsed);
+}
+
+PLANB_COLD inline void KnobReader::schedule_fault(const SettingsScalar& value, const ParseError& error) {
+  const std::string& text = value.text();
   std::size_t at = 0;
-  for (int line = 1; line != parsed.error().line; ++line) at = value.text().find('\n', at) + 1;
-  at += static_cast<std::size_t>(parsed.error().column - 1);
+  for (int line = 1; line != error.line; ++line) at = text.find('\n', at) + 1;
+  at += static_cast<std::size_t>(error.column - 1);
   std::size_t end = at;
-  while (end < value.text().size() && is_name_character(value.text()[end])) ++end;
-  if (end == at && end < value.text().size()) ++end;
-  const std::string found = value.text().substr(at, end - at);
-  const std::string& expected = parsed.error().expected;
-  fault(value.place_at(at), found, expected.substr(0, expected.find(", not \"")),  // which is `found`
-        nearest(found, {"once", "forever", "spaced", "exponential", "fibonacci", "linear", "fixed", "windowed", "during",
-                        "duration", "jittered", "full_jitter", "equal_jitter", "capped", "add_delay", "up_to", "concat",
-                        "max", "min", "recurs", "delays", "decorrelated_jitter"}));
+  while (end < text.size() && is_name_character(text[end])) ++end;
+  if (end == at && end < text.size()) ++end;
+  const std::string found = text.substr(at, end - at);
+  fault(value.place_at(at), found, error.expected.substr(0, error.expected.find(", not \"")),  // which is `found`
+        nearest(found, {"once",         "forever",
+                        "spaced",       "exponential",
+                        "fibonacci",    "linear",
+                        "fixed",        "windowed",
+                        "during",       "duration",
+                        "jittered",     "full_jitter",
+                        "equal_jitter", "capped",
+                        "add_delay",    "up_to",
+                        "concat",       "max",
+                        "min",          "recurs",
+                        "delays",       "decorrelated_jitter"}));
 }
 
 inline void KnobReader::read(std::string& out, KnobForm form, const SettingsEntry& entry) {

@@ -89,7 +89,8 @@ class KnobWriter {
     for (const FailureMatch& item : value) {
       if (const auto* failure_class = std::get_if<FailureClass>(&item)) append(list, settings_word(*failure_class));
       if (const auto* range = std::get_if<StatusRange>(&item)) append(list, status(*range));
-      if (const auto* code = std::get_if<CodePattern>(&item)) append(list, "code:" + written_value(code->pattern, true));
+      if (const auto* code = std::get_if<CodePattern>(&item))
+        append(list, "code:" + written_value(code->pattern, true));
     }
     if (!list.empty()) key_and(list);
   }

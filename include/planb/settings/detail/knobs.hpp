@@ -30,13 +30,12 @@ struct KnobOwner<T S::*> {
 template <auto Member, KnobForm Form = KnobForm::any>
 [[nodiscard]] constexpr Knob knob(std::string_view name) {
   using S = typename KnobOwner<decltype(Member)>::type;
-  return {name,
-          [](KnobReader& reader, void* settings, const SettingsEntry& entry) {
-            reader.read(static_cast<S*>(settings)->*Member, Form, entry);
-          },
-          [](KnobWriter& writer, const void* settings) {
-            writer.write(static_cast<const S*>(settings)->*Member, Form);
-          }};
+  return {
+      name,
+      [](KnobReader& reader, void* settings, const SettingsEntry& entry) {
+        reader.read(static_cast<S*>(settings)->*Member, Form, entry);
+      },
+      [](KnobWriter& writer, const void* settings) { writer.write(static_cast<const S*>(settings)->*Member, Form); }};
 }
 
 // The knobs of a type of settings, in the order in which they are written.
@@ -99,8 +98,9 @@ template <>
 struct Knobs<RuleSettings> {  // besides the words: the action, and alert
   using S = RuleSettings;
   static constexpr Knob all[] = {
-      knob<&S::code, KnobForm::pattern>("code"), knob<&S::status>("status"),         knob<&S::text, KnobForm::phrase>("text"),
-      knob<&S::kind>("kind"),                    knob<&S::failure_class>("class"),
+      knob<&S::code, KnobForm::pattern>("code"), knob<&S::status>("status"),
+      knob<&S::text, KnobForm::phrase>("text"),  knob<&S::kind>("kind"),
+      knob<&S::failure_class>("class"),
   };
 };
 
@@ -125,12 +125,9 @@ template <>
 struct Knobs<ChainSettings> {
   using S = ChainSettings;
   static constexpr Knob all[] = {
-      knob<&S::budget>("budget"),
-      knob<&S::content_refusal>("content_refusal"),
-      knob<&S::partial>("partial"),
-      knob<&S::entry>("entry"),
-      knob<&S::failure>("failure"),
-      knob<&S::seed>("seed"),
+      knob<&S::budget>("budget"),   knob<&S::content_refusal>("content_refusal"),
+      knob<&S::partial>("partial"), knob<&S::entry>("entry"),
+      knob<&S::failure>("failure"), knob<&S::seed>("seed"),
   };
 };
 

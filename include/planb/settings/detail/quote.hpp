@@ -108,7 +108,8 @@ inline constexpr std::string_view reserved_names[] = {"rule", "gate", "provider"
 // A value behind `key=`, or an element of a list.
 [[nodiscard]] inline std::string written_value(std::string_view value, bool in_list) {
   const auto plain = [&](char c) {
-    const bool telling = c == ' ' || c == '"' || c == '\\' || c == '(' || c == ')' || c == '\x7F' || (c == ',' && in_list);
+    const bool telling =
+        c == ' ' || c == '"' || c == '\\' || c == '(' || c == ')' || c == '\x7F' || (c == ',' && in_list);
     return !telling && static_cast<unsigned char>(c) >= 0x20U;
   };
   bool valid = !value.empty() && std::all_of(value.begin(), value.end(), plain);

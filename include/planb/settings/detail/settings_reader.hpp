@@ -243,7 +243,8 @@ inline void SettingsReader::rule(const Place& place, const Entries& entries) {
       made.alert = true;
     } else {
       std::vector<std::string_view> words = settings_words<Action>();
-      const std::string expected = "an action (" + one_of(words) + "), alert, or a knob of a rule: " + one_of(names(targets));
+      const std::string expected =
+          "an action (" + one_of(words) + "), alert, or a knob of a rule: " + one_of(names(targets));
       words.emplace_back("alert");
       for (const std::string_view name : names(targets)) words.push_back(name);
       fault(entry.key.place(), word, expected, nearest(word, words));

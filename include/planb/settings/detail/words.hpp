@@ -129,9 +129,7 @@ template <class E>
 // How many letters one is to insert, drop, replace or swap with the next to make `b` of `a`. Case does not count, and
 // `-` is `_`.
 [[nodiscard]] inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  const auto same = [](char c) {
-    return c == '-' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  };
+  const auto same = [](char c) { return c == '-' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);

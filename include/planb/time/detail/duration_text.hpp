@@ -18,9 +18,14 @@ struct DurationUnit {
 
 // The largest first, as written; `d`, and `m` in schedules, are read as well.
 inline constexpr DurationUnit duration_units[] = {
-    {"h", 3'600'000'000'000}, {"min", 60'000'000'000}, {"s", 1'000'000'000},
-    {"ms", 1'000'000},        {"us", 1'000},           {"ns", 1},
-    {"m", 60'000'000'000}, {"d", 86'400'000'000'000},
+    {"h", 3'600'000'000'000},
+    {"min", 60'000'000'000},
+    {"s", 1'000'000'000},
+    {"ms", 1'000'000},
+    {"us", 1'000},
+    {"ns", 1},
+    {"m", 60'000'000'000},
+    {"d", 86'400'000'000'000},
 };
 
 struct DurationText {
