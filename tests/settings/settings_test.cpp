@@ -286,7 +286,7 @@ TEST_CASE("lines are words, quotes, parentheses and comments") {
       {"\"a b\"", "a b"},
       {"\"a # b\"", "a # b"},
       {"\"\"", ""},
-      {"\"a\\\"b\\\\c\\nd\\te\"", "a\"b\\c\nd\te"},
+      {"\"a\\\"b\\\\c\\n1\\t2\"", "a\"b\\c\n1\t2"},
       {"\"\\u0041\\u00e9\\u20AC\"", "A\xC3\xA9\xE2\x82\xAC"},
       {"\"\\uD83D\\uDE00\"", "\xF0\x9F\x98\x80"},
       {"a\\b", "a\\b"},  // outside quotes a backslash is one
