@@ -1,4 +1,4 @@
-// All of planb but the test kit (planb/testing.hpp) and coroutines (planb/coro.hpp).
+// All of planb but the test kit (planb/testing.hpp), coroutines (planb/coro.hpp) and settings (planb/settings.hpp).
 #pragma once
 
 #include <planb/drive/committing.hpp>
@@ -32,4 +32,5 @@
 #include <planb/schedule/text.hpp>
 #include <planb/stream.hpp>
 #include <planb/time/clock.hpp>
+#include <planb/time/duration_text.hpp>
 #include <planb/time/timer.hpp>

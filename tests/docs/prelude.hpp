@@ -5,6 +5,7 @@
 #include <planb/format.hpp>
 #include <planb/observe.hpp>
 #include <planb/planb.hpp>
+#include <planb/settings.hpp>
 #include <planb/testing.hpp>
 
 #include <algorithm>

@@ -67,16 +67,16 @@ TEST_CASE("events, causes and reports go into streams as their text", "[format]"
   CHECK(out.str() == "...timed out");
 }
 
-TEST_CASE("durations are printed for people", "[format]") {
-  CHECK(to_string(OptionalDuration(20ms)) == "20 ms");
-  CHECK(planb::to_string(Duration(4200ms)) == "4.2 s");
-  CHECK(streamed(OptionalDuration(90min)) == "1 h 30 min");
+TEST_CASE("durations are printed exactly", "[format]") {
+  CHECK(to_string(OptionalDuration(20ms)) == "20ms");
+  CHECK(planb::to_string(Duration(4200ms)) == "4200ms");
+  CHECK(streamed(OptionalDuration(90min)) == "90min");
   CHECK(streamed(OptionalDuration()) == "none");
-  CHECK(streamed(planb::SaturatedDuration(1500us)) == "1.5 ms");
+  CHECK(streamed(planb::SaturatedDuration(1500us)) == "1500us");
   using namespace planb;
   std::ostringstream out;
   out << Duration(20ms);
-  CHECK(out.str() == "20 ms");
+  CHECK(out.str() == "20ms");
 }
 
 #if HAS_FMT
@@ -85,7 +85,7 @@ TEST_CASE("{fmt} formats them as texts", "[format]") {
   CHECK(fmt::format("{}", Event(failure())) == failure_line);
   CHECK(fmt::format("[{:>12}]", Cause::timed_out()) == "[   timed out]");
   CHECK(fmt::format("{}", planb::RunReport{.end = planb::RunEnd::exhausted}) == "plan exhausted");
-  CHECK(fmt::format("{} {}", OptionalDuration(20ms), OptionalDuration()) == "20 ms none");
+  CHECK(fmt::format("{} {}", OptionalDuration(20ms), OptionalDuration()) == "20ms none");
 }
 #endif
 
@@ -95,6 +95,6 @@ TEST_CASE("std::format formats them as texts", "[format]") {
   CHECK(std::format("{}", Event(failure())) == failure_line);
   CHECK(std::format("[{:>12}]", Cause::timed_out()) == "[   timed out]");
   CHECK(std::format("{}", planb::RunReport{.end = planb::RunEnd::exhausted}) == "plan exhausted");
-  CHECK(std::format("{} {}", OptionalDuration(20ms), OptionalDuration()) == "20 ms none");
+  CHECK(std::format("{} {}", OptionalDuration(20ms), OptionalDuration()) == "20ms none");
 }
 #endif

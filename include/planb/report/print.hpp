@@ -6,7 +6,7 @@
 #include <planb/report/detail/text.hpp>
 #include <planb/report/event.hpp>
 #include <planb/report/report.hpp>
-#include <planb/time/clock.hpp>
+#include <planb/time/duration_text.hpp>
 #include <planb/time/optional_duration.hpp>
 
 #include <concepts>
@@ -15,12 +15,9 @@
 
 namespace planb::inline PLANB_ABI {
 
-// "20 ms", "4.2 s", "1 h 30 min": for people, so two digits are enough. A negative one is "0 ms".
-[[nodiscard]] inline std::string to_string(Duration duration) { return detail::duration_text(duration); }
-
-// The same, or "none".
+// As a Duration, or "none".
 [[nodiscard]] inline std::string to_string(const OptionalDuration& duration) {
-  return duration ? detail::duration_text(*duration) : "none";
+  return duration ? planb::to_string(*duration) : "none";
 }
 
 // On one line, and of bounded length: "503 service unavailable".
@@ -35,8 +32,7 @@ namespace planb::inline PLANB_ABI {
 namespace detail {
 
 template <class T>
-concept Printable = event_kind<T>
-!= 0 || std::same_as<T, Event> || std::same_as<T, Cause> || std::same_as<T, RunReport> ||
+concept Printable = event_kind<T> != 0 || std::same_as<T, Event> || std::same_as<T, Cause> || std::same_as<T, RunReport> ||
     std::same_as<T, OptionalDuration> || std::same_as<T, SaturatedDuration>;
 
 template <Printable T>

@@ -3,8 +3,8 @@
 //   spaced(10ms)  exponential(10ms, 1.5)  up_to(jittered(capped(exponential(100ms), 5s)), 4)
 //
 // The text is the call that makes the schedule, with the names of schedule.hpp, but that `both` is written max and
-// `either` min (either name is read). Durations are a number and a unit of ns, us, ms, s, min (or m) and h, such as
-// 10ms or 1.5s; digits below a nanosecond are cut off. Space is allowed between tokens.
+// `either` min (either name is read). Durations are a number and a unit of ns, us, ms, s, min (or m), h and d, such as
+// 10ms or 1.5s, or a sum such as 1h30min; digits below a nanosecond are cut off. Space is allowed between tokens.
 #pragma once
 
 #include <planb/detail/config.hpp>

@@ -1,4 +1,4 @@
-// Durations as text: 10ms, 1.5s, 2min.
+// Durations as text: 10ms, 1.5s, 2min, 1h30min.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -16,11 +16,16 @@ struct DurationUnit {
   Duration::rep ns;
 };
 
-// The largest first, as written; `m` is read as well.
+// The largest first, as written; `d`, and `m` in schedules, are read as well.
 inline constexpr DurationUnit duration_units[] = {
-    {"h", 3'600'000'000'000}, {"min", 60'000'000'000}, {"s", 1'000'000'000},
-    {"ms", 1'000'000},        {"us", 1'000},           {"ns", 1},
+    {"h", 3'600'000'000'000},
+    {"min", 60'000'000'000},
+    {"s", 1'000'000'000},
+    {"ms", 1'000'000},
+    {"us", 1'000},
+    {"ns", 1},
     {"m", 60'000'000'000},
+    {"d", 86'400'000'000'000},
 };
 
 struct DurationText {
@@ -31,6 +36,9 @@ struct DurationText {
 
 // Reads a number and its unit, without space between them, from the start of a text. Digits below a nanosecond are cut
 // off. What does not fit into a Duration is an error.
+[[nodiscard]] DurationText read_duration_part(std::string_view text, const DurationUnit*& unit) noexcept;
+
+// Reads one such part, or the sum of several, the larger unit first: 1h30min.
 [[nodiscard]] DurationText read_duration(std::string_view text) noexcept;
 
 // The exact duration in the largest unit that keeps it whole.
