@@ -40,13 +40,12 @@ struct Thrown : std::runtime_error {
 
 class Shut : public planb::Gate {
  public:
-  planb::Admission admit(planb::TimePoint now) override { return {.permit = {}, .opens_at = now}; }
-  planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+  planb::Admission admit(const planb::GateRequest& request) override { return planb::GateRefusal{request.now}; }
+  planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
 
  private:
-  void on_success(std::uint64_t, planb::TimePoint) override {}
-  void on_failure(std::uint64_t, const planb::Cause&, planb::TimePoint) override {}
-  void on_dropped(std::uint64_t) noexcept override {}
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+  void on_dropped(std::uint64_t, bool) noexcept override {}
 };
 
 using Plan = planb::ExecutionPlan<Client>;

@@ -6,6 +6,7 @@
 #include <planb/detail/refuse.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/awaited.hpp>
+#include <planb/gate/reason.hpp>
 #include <planb/report/detail/text.hpp>
 #include <planb/report/reasons.hpp>
 #include <planb/report/report.hpp>
@@ -28,6 +29,7 @@ struct NextMove {
   Duration delay{};                          // of a retry
   RunEnd run_end = RunEnd::exhausted;        // of an end
   LeaveReason reason = LeaveReason::none;    // of all but a retry
+  std::optional<GateReason> gate_reason = std::nullopt;  // of LeaveReason::gate_closed
 };
 
 // Each event has the label of its run, RunOptions::label.
@@ -82,6 +84,9 @@ struct StepSkipped {
   TimePoint at{};
   SkipReason reason = SkipReason::declined;
   std::optional<TimePoint> opens_at = std::nullopt;  // of a closed gate: when it may be tried again
+  std::optional<GateReason> gate_reason = std::nullopt;  // of a closed gate: why it refuses,
+  std::string gate_text = {};                            // in its own words where it has some,
+  std::string gate = {};                                 // and its name
   std::string label = {};
 };
 
@@ -197,7 +202,10 @@ template <class E>
       break;
     case NextMove::next_step:
       line += ", next step";
-      if (detail::says_more(event.next.reason)) line += std::string(": ") + to_string(event.next.reason);
+      if (detail::says_more(event.next.reason)) {
+        line += std::string(": ") +
+                (event.next.gate_reason ? to_string(*event.next.gate_reason) : to_string(event.next.reason));
+      }
       break;
     case NextMove::end:
       line += std::string(", end: ") + to_string(event.next.run_end);
@@ -211,7 +219,7 @@ template <class E>
   std::string line = "StepSkipped step=" + std::to_string(event.step_index);
   detail::append_name(line, event.step_name);
   line += ' ';
-  line += to_string(event.reason);
+  line += event.gate_reason ? detail::gate_text(*event.gate_reason, event.gate_text) : to_string(event.reason);
   if (event.opens_at) line += detail::open_text(detail::between(event.at, *event.opens_at), *event.opens_at);
   return line;
 }

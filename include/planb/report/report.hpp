@@ -4,6 +4,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/inline_vector.hpp>
 #include <planb/error/cause.hpp>
+#include <planb/gate/reason.hpp>
 #include <planb/report/detail/text.hpp>
 #include <planb/report/reasons.hpp>
 #include <planb/time/clock.hpp>
@@ -30,6 +31,10 @@ struct StepReport {
   // How long its attempts took, and the waits between them and for its gate; none: nobody asked for times.
   std::optional<Duration> attempt_time = std::nullopt;
   std::optional<Duration> wait_time = std::nullopt;
+  // Of a closed gate: why it refused, in its own words where it has some, and its name.
+  std::optional<GateReason> gate_reason = std::nullopt;
+  std::string gate_text = {};
+  std::string gate = {};
 };
 
 // Steps in the order of the plan, up to the last one that the run came to. Memory is bounded by the number of steps.
@@ -84,8 +89,9 @@ struct RunReport {
 
 namespace detail {
 
-[[nodiscard]] inline std::string circuit_text(const StepReport& step) {
-  std::string text = "circuit open";
+// Why and for how long its gate refuses: "rate limited for 4.2 s".
+[[nodiscard]] inline std::string closed_text(const StepReport& step) {
+  std::string text = gate_text(step.gate_reason.value_or(GateReason::other), step.gate_text);
   if (step.opens_in && step.opens_at) text += open_text(*step.opens_in, *step.opens_at);
   return text;
 }
@@ -94,7 +100,7 @@ namespace detail {
   std::string line = step_label(step.name, step.index) + ": ";
   if (step.skipped) {
     return line + "skipped, " +
-           (*step.skipped == SkipReason::gate_closed ? circuit_text(step) : planb::to_string(*step.skipped));
+           (*step.skipped == SkipReason::gate_closed ? closed_text(step) : planb::to_string(*step.skipped));
   }
   if (!step.cause) return line + (answered ? "answered" : "no failure");
   const int failures = answered ? step.attempts - 1 : step.attempts;
@@ -108,7 +114,7 @@ namespace detail {
     case LeaveReason::classified:
     case LeaveReason::attempts_spent:
     case LeaveReason::schedule_ended: break;  // the number of attempts and the error say as much
-    case LeaveReason::gate_closed: line += ", " + circuit_text(step); break;
+    case LeaveReason::gate_closed: line += ", " + closed_text(step); break;
     case LeaveReason::not_retryable:
     case LeaveReason::wait_too_long:
     case LeaveReason::out_of_time:

@@ -5,6 +5,7 @@
 #include <planb/detail/inline_vector.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/catch.hpp>
+#include <planb/gate/gate.hpp>
 #include <planb/plan/attempt.hpp>
 #include <planb/plan/detail/step_policy.hpp>
 #include <planb/plan/metadata.hpp>
@@ -15,10 +16,20 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace planb::inline PLANB_ABI::detail {
+
+// What a gate that refused says of itself, where it says more than its reason: few do.
+struct RefusalWords {
+  int step = 0;
+  std::string text = {};
+  std::string gate = {};
+  std::unique_ptr<RefusalWords> before = nullptr;
+};
 
 // What a run remembers of a step that it came to.
 struct StepRecord {
@@ -34,15 +45,17 @@ struct StepRecord {
   bool judged : 1 = false;   // a verdict was given of the last failure
   SkipReason skip_reason = SkipReason::declined;
   LeaveReason left = LeaveReason::none;
+  GateReason gate_reason = GateReason::other;  // why it refused
   Verdict verdict;
   Cause cause;         // the last failure
   TimePoint opens_at;  // of a gate, as learnt at refused_at
   TimePoint refused_at;
 
-  void refuse(TimePoint opens, TimePoint now) noexcept {
+  void refuse(const GateRefusal& refusal, TimePoint now) noexcept {
     refused = true;
-    opens_at = opens;
+    opens_at = refusal.opens_at;
     refused_at = now;
+    gate_reason = refusal.reason;
   }
 };
 
@@ -83,6 +96,35 @@ class Course {
     StepRecord& record = records_.emplace_back(step_);
     if (records_.data() != before && failed_ != nullptr) failed_ = records_.data() + (failed_ - before);
     return record;
+  }
+
+  // The gate of a step refused. Where there is no memory for its words, they are left out.
+  void note_refusal(StepRecord& record, const GateRefusal& refusal, TimePoint now) noexcept {
+    record.refuse(refusal, now);
+    RefusalWords* words = words_of(record);
+    if (words == nullptr && refusal.text.empty() && refusal.gate.empty()) return;
+#if PLANB_HAS_EXCEPTIONS
+    try {
+#endif
+      if (words == nullptr) {
+        auto more = std::make_unique<RefusalWords>();
+        more->step = record.index;
+        more->before = std::move(words_);
+        words_ = std::move(more);
+        words = words_.get();
+      }
+      words->text = refusal.text;
+      words->gate = refusal.gate;
+#if PLANB_HAS_EXCEPTIONS
+    } catch (const std::bad_alloc&) {
+    }
+#endif
+  }
+  // Of a step, or null.
+  [[nodiscard]] RefusalWords* words_of(const StepRecord& record) const noexcept {
+    RefusalWords* words = words_.get();
+    while (words != nullptr && words->step != record.index) words = words->before.get();
+    return words;
   }
 
   PLANB_INLINE void begin_attempt() {
@@ -155,6 +197,7 @@ class Course {
   std::optional<Cause> rule_error_;
   AttemptSite site_;
   Attempt here_{0, 0, 0, {}, &site_};
+  std::unique_ptr<RefusalWords> words_;
   InlineVector<StepRecord, 4> records_;
 };
 

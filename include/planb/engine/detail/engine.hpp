@@ -67,7 +67,7 @@ class Engine : public Course {
   // A run without options whose first attempt was made without an engine, and is to be told of.
   Engine(const PlanView& plan, const RunOptions& none, FirstAttemptMade made)
       : Course(plan), options_(none), quiet_(true) {
-    if (made.gate != nullptr) permit_.emplace(*made.gate, made.ticket);
+    if (made.gate != nullptr) permit_.emplace(*made.gate, made.ticket).use();
     begin_quietly();
   }
 
@@ -368,9 +368,14 @@ class Engine : public Course {
   void look_at_time(Cause& cause, Now& now) const;
   void enter();
   [[nodiscard]] bool try_enter(Now& now);
-  void skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at = std::nullopt);
+  void skip(SkipReason reason, Now& now, const GateRefusal* refusal = nullptr);
   [[nodiscard]] bool start();
   [[nodiscard]] bool admit(Now& now);
+  // The question to the step's gate about the attempt that would come next.
+  [[nodiscard]] GateRequest next_request(Now& now) const {
+    const auto next = [](int attempts) { return attempts == unlimited ? unlimited : attempts + 1; };
+    return {now(), next(here_.attempt), next(record_ != nullptr ? record_->attempts : 0)};
+  }
   void close_attempt() noexcept {
     state_ = State::deciding;
 #if PLANB_HAS_STOP_TOKEN
@@ -490,8 +495,11 @@ inline bool Engine::try_enter(Now& now) {
     if (left <= Duration::zero() || delay >= left) return skip(SkipReason::out_of_time, now), false;
   }
   if (delay > Duration::zero() && step.gate != nullptr) {
-    const TimePoint opens_at = step.gate->opens_at(now());
-    if (opens_at > add(now(), delay)) return skip(SkipReason::gate_closed, now, opens_at), false;
+    const GateRequest request = next_request(now);
+    if (step.gate->opens_at(request) > add(now(), delay)) {
+      const GateRefusal refusal = step.gate->refusal(request);
+      return skip(SkipReason::gate_closed, now, &refusal), false;
+    }
   }
   lacked_time_ = false;
   if (delay > Duration::zero()) {
@@ -503,14 +511,21 @@ inline bool Engine::try_enter(Now& now) {
   return true;
 }
 
-inline void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at) {
+inline void Engine::skip(SkipReason reason, Now& now, const GateRefusal* refusal) {
   lacked_time_ = reason == SkipReason::out_of_time;
   StepRecord& record = add_record();
   record.skipped = true;
   record.skip_reason = reason;
-  if (opens_at) record.refuse(*opens_at, now());
+  if (refusal != nullptr) note_refusal(record, *refusal, now());
   if (wanted<StepSkipped>()) {
-    notify(Event(StepSkipped{step_, step_name(), now(), reason, opens_at, label()}));
+    StepSkipped skipped{.step_index = step_, .step_name = step_name(), .at = now(), .reason = reason, .label = label()};
+    if (refusal != nullptr) {
+      skipped.opens_at = refusal->opens_at;
+      skipped.gate_reason = refusal->reason;
+      skipped.gate_text = text_to_tell(refusal->text);
+      skipped.gate = text_to_tell(refusal->gate.empty() ? policy().gate->name() : refusal->gate);
+    }
+    notify(Event(std::move(skipped)));
   }
 }
 
@@ -522,19 +537,20 @@ inline bool Engine::admit(Now& now) {
     permit_.emplace(*gate, pass);
     return true;
   }
-  Admission admission = gate->admit(now());
+  Admission admission = gate->admit(next_request(now));
   if (admission.permit) {
-    permit_.emplace(std::move(*admission.permit));
+    permit_.emplace(std::move(*admission.permit)).starts_at(now());
     return true;
   }
+  GateRefusal refusal = std::move(admission.refusal).value_or(GateRefusal{});
   // One that refuses cannot mean that it is open now: it does not know.
-  const TimePoint opens_at = admission.opens_at > now() ? admission.opens_at : no_deadline;
+  if (refusal.opens_at <= now()) refusal.opens_at = no_deadline;
   if (record_ == nullptr) {
-    skip(SkipReason::gate_closed, now, opens_at);
+    skip(SkipReason::gate_closed, now, &refusal);
     go_to_next_step();
   } else {
     record_->left = LeaveReason::gate_closed;
-    record_->refuse(opens_at, now());
+    note_refusal(*record_, refusal, now());
     lacked_time_ = false;
     leave_for_next_step();
   }
@@ -595,6 +611,7 @@ inline bool Engine::start() {
   watched_ = output_due_ || may_be_cut_short();
   site_.stop = &options_.stop;
   if (options_.on_event) started_ = now();
+  if (permit_) permit_->use();
   if (wanted<AttemptStart>()) {
     state_ = State::starting;
     notify(Event(AttemptStart{here_.attempt, here_.step_attempt, step_, step_name(), now(), Duration(), label()}));
@@ -715,8 +732,8 @@ inline bool Engine::tell_permit(Now& now) {
 
 // The failure may have shut the step's gate: the report says until when, also where the step is not left for that.
 inline void Engine::note_opening(Now& now) {
-  const TimePoint opens_at = policy().gate->opens_at(now());
-  if (opens_at > now()) record_->refuse(opens_at, now());
+  const GateRequest request = next_request(now);
+  if (policy().gate->opens_at(request) > now()) note_refusal(*record_, policy().gate->refusal(request), now());
 }
 
 inline void Engine::fail_by_rule(Cause&& cause, Cause&& rule) {
@@ -836,8 +853,9 @@ inline LeaveReason Engine::objection(Now& now) {
   if (const LeaveReason reason = heed_hint(cause, delay_); reason != LeaveReason::none) return reason;
   if (options_.budget && delay_ >= time_left(now)) return LeaveReason::out_of_time;
   if (step.gate != nullptr) {
-    const TimePoint opens_at = step.gate->opens_at(now());
-    if (opens_at > now()) record_->refuse(opens_at, now());
+    const GateRequest request = next_request(now);
+    const TimePoint opens_at = step.gate->opens_at(request);
+    if (opens_at > now()) note_refusal(*record_, step.gate->refusal(request), now());
     if (opens_at > add(now(), delay_)) return LeaveReason::gate_closed;
   }
   return LeaveReason::none;
@@ -864,7 +882,8 @@ inline std::optional<Duration> Engine::ask_schedule(const Cause& cause, Now& now
 
 inline void Engine::tell_failure(Move move, std::optional<Verdict> verdict, Now& now) {
   if (!wanted<AttemptFailure>()) return;
-  const NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
+  NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
+  if (move.reason == LeaveReason::gate_closed) next.gate_reason = record_->gate_reason;
   Event event(AttemptFailure{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
                              std::move(record_->cause), verdict, next, label()});
   telling_ = &event.get_if<AttemptFailure>()->cause;
@@ -942,6 +961,12 @@ PLANB_COLD inline RunReport Engine::report() const {
     if (record.refused) {
       step.opens_at = record.opens_at;
       step.opens_in = record.opens_at == no_deadline ? (Duration::max)() : between(record.refused_at, record.opens_at);
+      step.gate_reason = record.gate_reason;
+      if (const RefusalWords* const words = words_of(record)) {
+        step.gate_text = words->text;
+        step.gate = words->gate;
+      }
+      if (step.gate.empty()) step.gate = plan_.steps[record.index].gate->name();
     }
   }
   return report;

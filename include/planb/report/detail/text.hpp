@@ -2,6 +2,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/gate/reason.hpp>
 #include <planb/time/clock.hpp>
 
 #include <cstddef>
@@ -66,6 +67,17 @@ inline void append_name(std::string& line, std::string_view name) {
   }
   const long long rest = minutes % 60;
   return std::to_string(minutes / 60) + " h" + (rest != 0 ? " " + std::to_string(rest) + " min" : "");
+}
+
+// Why a gate refuses, in its own words where it has some.
+[[nodiscard]] inline std::string gate_text(GateReason reason, std::string_view words) {
+  std::string text;
+  if (words.empty()) {
+    text = planb::to_string(reason);
+  } else {
+    append_clipped(text, words);
+  }
+  return text;
 }
 
 // For how long a gate stays closed: " for 4.2 s"; nothing where that is not known, or for ever.
