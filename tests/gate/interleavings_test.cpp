@@ -52,7 +52,7 @@ TEST_CASE("the explorer finds a lost update, and goes through all interleavings"
       },
       [&] { lost += counter->load() != 2 ? 1 : 0; });
   CHECK(lost > 0);
-  CHECK(all == 20);  // three parts each: before the load, before the store, after it
+  CHECK(all == 4);  // loads in any order: only that of loads and stores matters
 }
 
 TEST_CASE("a failure and successes at once: a breaker that one failure opens is open afterwards", "[interleavings]") {
@@ -74,7 +74,7 @@ TEST_CASE("a failure and successes at once: a breaker that one failure opens is 
       },
       [&] { wrong += breaker->state() == CircuitState::open && consistent(*breaker) ? 0 : 1; });
   CHECK(wrong == 0);
-  CHECK(all > 100);
+  CHECK(all > 10);
 }
 
 TEST_CASE("failures, a success and a reset at once leave the word and the pass in agreement", "[interleavings]") {
@@ -93,12 +93,12 @@ TEST_CASE("failures, a success and a reset at once leave the word and the pass i
   for (const bool with_reset : {false, true}) {
     const std::size_t all = Explorer().run(
         [&] {
-          breaker = std::make_unique<CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 2});
-          return with_reset ? Explorer::Threads{fails, resets} : Explorer::Threads{fails, succeeds};
+          breaker = std::make_unique<CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 3});
+          return with_reset ? Explorer::Threads{fails, fails, resets} : Explorer::Threads{fails, fails, succeeds};
         },
         [&] {
           const CircuitSnapshot seen = breaker->snapshot();
-          const bool possible = seen.state == CircuitState::closed && seen.counts.consecutive_failures <= 1;
+          const bool possible = seen.state == CircuitState::closed && seen.counts.consecutive_failures <= 2;
           wrong += possible && consistent(*breaker) ? 0 : 1;
         });
     CHECK(all > 10);
@@ -112,7 +112,7 @@ TEST_CASE("threads that arrive at the end of the open period: probes stay bounde
   const Cause cause = Cause::timed_out();
   for (const int probes : {1, 2}) {
     for (const int threads : {2, 3}) {
-      int out = 0;
+      std::optional<interleavings::Atomic<int>> out;
       int most = 0;
       std::size_t wrong = 0;
       // The first fails, the second is dropped, the third succeeds.
@@ -120,9 +120,8 @@ TEST_CASE("threads that arrive at the end of the open period: probes stay bounde
         return [&, which] {
           Admission admission = breaker->admit(at(10s));
           if (!admission.permit) return;
-          most = (std::max)(most, ++out);
-          interleavings::step();
-          --out;
+          most = (std::max)(most, out->fetch_add(1) + 1);
+          out->fetch_sub(1);
           if (which == 0) admission.permit->failed(cause, at(10s));
           if (which == 2) admission.permit->succeeded(at(10s));
         };
@@ -132,7 +131,7 @@ TEST_CASE("threads that arrive at the end of the open period: probes stay bounde
             breaker = std::make_unique<CircuitBreaker>(
                 planb::CircuitBreakerOptions{.failure_threshold = 1, .open_for = 10s, .half_open_probes = probes});
             breaker->force_open(at(10s), at(0s));
-            out = 0;
+            out.emplace(0);
             Explorer::Threads bodies{arrives(0), arrives(1)};
             if (threads == 3) bodies.push_back(arrives(2));
             return bodies;
@@ -151,7 +150,7 @@ TEST_CASE("threads that arrive at the end of the open period: probes stay bounde
           });
       CAPTURE(probes, threads, all);
       CHECK(wrong == 0);
-      CHECK(all > 20);
+      CHECK(all > 10);
       // A thread that was let through after the breaker had closed is no probe.
       if (threads == 2) CHECK(most == probes);
     }
@@ -164,7 +163,7 @@ TEST_CASE("all or none: threads that share a place and a retry take neither with
   std::shared_ptr<planb::AllOf> both;
   const Cause cause = Cause::timed_out();
   for (const int threads : {2, 3}) {
-    int inside = 0;
+    std::optional<interleavings::Atomic<int>> inside;
     int most = 0;
     int used = 0;
     std::size_t wrong = 0;
@@ -172,9 +171,8 @@ TEST_CASE("all or none: threads that share a place and a retry take neither with
       return [&, begins] {
         Admission admission = both->admit({at(0s), 2, 2});
         if (!admission.permit) return;
-        most = (std::max)(most, ++inside);
-        interleavings::step();
-        --inside;
+        most = (std::max)(most, inside->fetch_add(1) + 1);
+        inside->fetch_sub(1);
         if (!begins) return;
         ++used;
         admission.permit->failed(cause, at(0s));
@@ -185,7 +183,8 @@ TEST_CASE("all or none: threads that share a place and a retry take neither with
           places = planb::concurrency_limit({.limit = 1});
           budget = planb::retry_budget({.ratio = 0, .burst = 1});
           both = planb::all_of(places, budget);
-          inside = used = 0;
+          inside.emplace(0);
+          used = 0;
           Explorer::Threads bodies{tries(true), tries(false)};
           if (threads == 3) bodies.push_back(tries(true));
           return bodies;
@@ -197,6 +196,6 @@ TEST_CASE("all or none: threads that share a place and a retry take neither with
     CAPTURE(threads, all);
     CHECK(wrong == 0);
     CHECK(most == 1);
-    CHECK(all > 20);
+    CHECK(all > 10);
   }
 }
