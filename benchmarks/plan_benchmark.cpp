@@ -2,6 +2,7 @@
 #include "hand_written.hpp"
 #include "providers.hpp"
 #include "rows.hpp"
+#include "with_planb.hpp"
 
 #include <planb/planb.hpp>
 
@@ -26,10 +27,15 @@ using namespace std::chrono_literals;
 struct Answering {
   explicit Answering(std::shared_ptr<planb::Gate> gate = nullptr)
       : plan{{.name = "one",
-              .provide = [this] { return Client{&answer, nullptr}; },
+              .provide =
+                  [this] {
+                    return Client{&answer, nullptr};
+                  },
               .retry_while = [](const ApiError& e) { return e.retryable(); },
               .gate = std::move(gate)},
-             {.name = "two", .provide = [this] { return Client{&answer, nullptr}; }}} {}
+             {.name = "two", .provide = [this] {
+                return Client{&answer, nullptr};
+              }}} {}
   Answering(const Answering&) = delete;
   Answering& operator=(const Answering&) = delete;
 
@@ -49,16 +55,14 @@ int main(int argc, char** argv) {
   static Providers one(1);
   static Providers two(2);
   const auto call = [](int& prompt) { return [&prompt](Client& client) { return client.complete(prompt); }; };
-  const auto call_value = [](int& prompt) { return [&prompt](Client& client) { return client.try_complete(prompt); }; };
 
-  const auto throwing_rows = [&](const char* name, Providers& p) {
-    add(name, "hand", p, [&p, call](int& prompt) { return bench::run_throwing(p.table, call(prompt)); });
-    add(name, "planb", p, [&p, call](int& prompt) { return planb::run_with_plan(p.plan, call(prompt)); });
+  const auto throwing_rows = [](const char* name, Providers& p) {
+    add(name, "hand", p, [&p](int& prompt) { return bench::call_by_hand(p.table, prompt); });
+    add(name, "planb", p, [&p](int& prompt) { return bench::call_with_planb(p.plan, prompt); });
   };
-  const auto returning_rows = [&](const char* name, Providers& p) {
-    add(name, "hand", p, [&p, call_value](int& prompt) { return bench::run_returning(p.table, call_value(prompt)); });
-    add(name, "planb", p,
-        [&p, call_value](int& prompt) { return planb::run_with_plan(p.value_plan, call_value(prompt)); });
+  const auto returning_rows = [](const char* name, Providers& p) {
+    add(name, "hand", p, [&p](int& prompt) { return bench::try_call_by_hand(p.table, prompt); });
+    add(name, "planb", p, [&p](int& prompt) { return bench::try_call_with_planb(p.value_plan, prompt); });
   };
   throwing_rows("success at once", ok);
   throwing_rows("one thrown failure, then success", one);
@@ -68,26 +72,24 @@ int main(int argc, char** argv) {
   returning_rows("two returned failures, then success", two);
 
   const auto with = [&](const char* name, auto run) {
-    add(name, "hand", ok, [call](int& prompt) { return bench::run_throwing(ok.table, call(prompt)); });
+    add(name, "hand", ok, [](int& prompt) { return bench::call_by_hand(ok.table, prompt); });
     add(name, "planb", ok, run);
   };
   with("success with a handler", [call](int& prompt) {
     int events = 0;
     return planb::run_with_plan(ok.plan, call(prompt), {.on_event = [&events](const auto&) { ++events; }});
   });
-  with("success with a budget", [call](int& prompt) {
-    return planb::run_with_plan(ok.plan, call(prompt), {.budget = 30s});
-  });
+  with("success with a budget",
+       [call](int& prompt) { return planb::run_with_plan(ok.plan, call(prompt), {.budget = 30s}); });
 #if PLANB_HAS_STOP_TOKEN
   with("success with a stop token", [call](int& prompt) {
     static std::stop_source source;
     return planb::run_with_plan(ok.plan, call(prompt), {.stop = source.get_token()});
   });
 #endif
-  with("success with try_run_with_plan", [call](int& prompt) {
-    return *planb::try_run_with_plan(ok.plan, call(prompt));
-  });
-  add("one clock read", "hand", ok, [call](int& prompt) { return bench::run_throwing(ok.table, call(prompt)); });
+  with("success with try_run_with_plan",
+       [call](int& prompt) { return *planb::try_run_with_plan(ok.plan, call(prompt)); });
+  add("one clock read", "hand", ok, [](int& prompt) { return bench::call_by_hand(ok.table, prompt); });
   add("one clock read", "planb", ok, [](int&) { return std::chrono::steady_clock::now().time_since_epoch().count(); });
 
   // In these rows `hand` is the same run without a breaker. A handler has both read the clock.

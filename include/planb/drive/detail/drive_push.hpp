@@ -72,7 +72,7 @@ typename Out::type drive_push(Engine& run, Body& body) {
     FailureKeeper failure;
     body.stream.begin_attempt();
     {
-      SuccessTeller<Engine> success(run);
+      SuccessTeller success(run);
       [[maybe_unused]] const auto keep = [&](auto make) {
         if (failure.has_answer()) success.leave();
         failure.keep_thrown(make);
@@ -100,7 +100,7 @@ typename Out::type drive_push(Engine& run, Body& body) {
           failure.filled();
         }
       }
-      PLANB_DETAIL_CATCH(keep, success.disarm(); run.abandon())
+      PLANB_DETAIL_CATCH(keep, success.drop())
       success.disarm();
     }
     if (detail::settle(run, body.stream, failure)) {

@@ -20,8 +20,17 @@ inline constexpr int unlimited = (std::numeric_limits<int>::max)();
 
 namespace detail {
 
+// What an attempt of a step has to ask.
+enum class StepKind : unsigned char {
+  quick,  // nobody; and of a failure only its attempts and retry_while make something
+  plain,  // nobody, but a schedule or a classifier makes something of a failure
+  gated,  // only a gate
+  full,   // a guard before the first, or a timeout limits them
+};
+
 struct StepPolicy {
   std::string_view name;
+  StepKind kind = StepKind::quick;
   int max_attempts = 1;
   const Schedule* schedule = nullptr;
   const ErrorPredicate* retry_while = nullptr;
@@ -31,10 +40,6 @@ struct StepPolicy {
   std::optional<Duration> timeout;
   Duration reserved_after{};  // for the steps behind this one
   Gate* gate = nullptr;
-  bool plain_but_for_gate = true;  // nothing else has to be asked before its first attempt, and nothing told during it
-  bool plain = true;               // nor a gate
-  bool simple = true;              // and of a failure only its attempts and retry_while make something
-  bool plain_next = false;         // there is a step behind it, and that is plain
 };
 
 // What the engine reads: the steps, and the error types that the plan names.
@@ -58,9 +63,10 @@ template <class Rules>
   policy.timeout = limit(rules.timeout);
   policy.gate = rules.gate.get();
   policy.enter_when = enter_when;
-  policy.plain_but_for_gate = enter_when == nullptr && !policy.timeout;
-  policy.plain = policy.plain_but_for_gate && policy.gate == nullptr;
-  policy.simple = policy.plain && policy.schedule == nullptr && policy.classify == nullptr;
+  policy.kind = enter_when != nullptr || policy.timeout                    ? StepKind::full
+                : policy.gate != nullptr                                   ? StepKind::gated
+                : policy.schedule != nullptr || policy.classify != nullptr ? StepKind::plain
+                                                                           : StepKind::quick;
   return policy;
 }
 

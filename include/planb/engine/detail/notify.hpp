@@ -1,0 +1,177 @@
+// What the engine tells others of an attempt: the handler of events, and the gate of its step.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/engine/detail/engine.hpp>
+#include <planb/engine/detail/step_record.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/call_user.hpp>
+#include <planb/error/detail/error_ops.hpp>
+#include <planb/gate/gate.hpp>
+#include <planb/plan/metadata.hpp>
+#include <planb/report/event.hpp>
+#include <planb/time/clock.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace planb::inline PLANB_ABI::detail {
+
+// --- Events ----------------------------------------------------------------------------------------------------------
+
+// For an event, which is told also where there is no memory for a long text: then, as much of it as needs none.
+[[nodiscard]] inline std::string text_to_notify(std::string_view text) noexcept {
+  return detail::call_user([&] { return std::string(text); }, [&] { return std::string(text.substr(0, 15)); });
+}
+
+inline std::string Engine::step_name() const noexcept { return detail::text_to_notify(policy().name); }
+inline std::string Engine::label() const noexcept { return detail::text_to_notify(options_.label()); }
+
+// A handler changes nothing.
+inline void Engine::notify(const Event& event) {
+  const auto call = [&] {
+    if (event.get_if<StepSkipped>() != nullptr) {
+      options_.on_event()(event);
+    } else {
+      const CurrentMetadata::Scope scope(metadata());
+      options_.on_event()(event);
+    }
+  };
+  const auto dropped = [] {};
+  const auto unwound = [this] { abandon(); };
+  detail::call_user(call, dropped, unwound);
+}
+
+inline void Engine::notify_failure(Move move, std::optional<Verdict> verdict, Now& now) {
+  if (!wanted<AttemptFailure>()) return;
+  NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
+  if (move.reason == LeaveReason::gate_closed) next.gate_reason = record_->gate_reason;
+  Event event(AttemptFailure{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
+                             std::move(record_->cause), verdict, next, label()});
+  notifying_ = &event.get_if<AttemptFailure>()->cause;
+  struct Back {  // also where a handler's thread is unwound
+    Engine& engine;
+    Event& event;
+    ~Back() {
+      engine.notifying_ = nullptr;
+      engine.record_->cause = EventAccess::take_cause(event);
+    }
+  } const back{*this, event};
+  notify(event);
+}
+
+inline void Engine::notify_success() {
+  Now now(*this);
+  // The answer is there, and a gate's callable cannot take it back. But a defect leaves, and so does an unwind, which
+  // must not be caught for good.
+#if PLANB_HAS_EXCEPTIONS
+  std::exception_ptr defect = callback_error_ ? callback_error_->exception() : nullptr;
+#endif
+  const auto tell_gate = [&] {
+    if (permit_) permit_->succeeded(now);
+  };
+  const auto caught = [&] {
+#if PLANB_HAS_EXCEPTIONS
+    if (Cause thrown = Cause::current(); thrown.kind() == CauseKind::defect) defect = thrown.exception();
+#endif
+  };
+  const auto unwound = [&] {
+    permit_.reset();
+    notify_success();
+  };
+  detail::call_user(tell_gate, caught, unwound);
+  permit_.reset();
+  if (wanted<AttemptSuccess>()) {
+    notify(Event(AttemptSuccess{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
+                                label()}));
+  }
+#if PLANB_HAS_EXCEPTIONS
+  if (defect != nullptr) std::rethrow_exception(defect);
+  if (clock_threw()) std::rethrow_exception(std::exchange(clock_error_, nullptr));
+#endif
+}
+
+// --- The gate --------------------------------------------------------------------------------------------------------
+
+// Whether the gate was told of a failure. What ended for the run's lack of time says nothing about the provider.
+inline bool Engine::notify_permit(Now& now) {
+  Permit permit = std::move(*permit_);
+  permit_.reset();
+  const Cause& cause = record_->cause;
+  if (cause.kind() == CauseKind::defect || cause.kind() == CauseKind::interrupted) return false;
+  if (cause.kind() == CauseKind::timeout && budget_ends_first_ && now() >= attempt_end_) return false;
+  permit.failed(cause, now());
+  return true;
+}
+
+// The failure may have shut the step's gate: the report says until when, also where the step is not left for that.
+inline void Engine::note_opening(Now& now) {
+  const GateRequest request = next_request(now);
+  if (policy().gate->opens_at(request) > now()) note_refusal(*record_, policy().gate->refusal(request), now());
+}
+
+// Where there is no memory for a refusal's words, they are left out.
+inline void Engine::note_refusal(StepRecord& record, const GateRefusal& refusal, TimePoint now) noexcept {
+  record.refuse(refusal, now);
+  RefusalWords* words = words_of(record);
+  if (words == nullptr && refusal.text.empty() && refusal.gate.empty()) return;
+#if PLANB_HAS_EXCEPTIONS
+  try {
+#endif
+    if (words == nullptr) {
+      auto more = std::make_unique<RefusalWords>();
+      more->step = static_cast<std::size_t>(&record - records_.data());
+      more->before = std::move(words_);
+      words_ = std::move(more);
+      words = words_.get();
+    }
+    words->text = refusal.text;
+    words->gate = refusal.gate;
+#if PLANB_HAS_EXCEPTIONS
+  } catch (const std::bad_alloc&) {
+  }
+#endif
+}
+
+// Of a step, or null.
+inline RefusalWords* Engine::words_of(const StepRecord& record) const noexcept {
+  const auto step = static_cast<std::size_t>(&record - records_.data());
+  RefusalWords* words = words_.get();
+  while (words != nullptr && words->step != step) words = words->before.get();
+  return words;
+}
+
+// The place for all that is told of an attempt's first output, before the consumer has it: output_due_ says that
+// somebody wants to hear of it. What the gate throws takes no output away, as with a success. But a defect ends the
+// attempt, which it is the cause of.
+inline bool Engine::notify_first_output(Now& now) {
+  output_due_ = false;
+  watched_ = may_be_cut_short();
+  begin_factory();
+  const auto caught = [this] {
+    if (Cause thrown = Cause::current(); thrown.kind() == CauseKind::defect) callback_error_.emplace(std::move(thrown));
+  };
+  detail::call_user([&] { permit_->first_output(now); }, caught);
+  end_factory();
+  return !callback_error_ && !clock_threw();
+}
+
+// --- Causes that leave the engine ------------------------------------------------------------------------------------
+
+// An error whose copy throws is told as its text, or where that cannot be had either, as an unknown one.
+PLANB_COLD inline Cause Engine::copy_to_notify(const Cause& cause) {
+  const auto text_of_it = [&] {
+    Cause told = detail::call_user([&] { return Cause::of(UncopyableError(cause.message())); }, [] { return Cause(); });
+    CauseAccess::set_kind(told, cause.kind());
+    return told;
+  };
+  return detail::call_user([&] { return Cause(cause); }, text_of_it);
+}
+
+}  // namespace planb::inline PLANB_ABI::detail

@@ -1,0 +1,108 @@
+// The states of the engine: how a run begins, goes from one to the next, and ends.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/engine/detail/engine.hpp>
+#include <planb/engine/detail/options_view.hpp>
+#include <planb/engine/run_options.hpp>
+#include <planb/engine/run_phase.hpp>
+#include <planb/engine/stream_options.hpp>
+#include <planb/error/cause.hpp>
+#include <planb/error/detail/misuse.hpp>
+#include <planb/plan/detail/step_policy.hpp>
+#include <planb/report/event.hpp>
+#include <planb/time/clock.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace planb::inline PLANB_ABI::detail {
+
+inline Engine::Engine(const PlanView& plan, OptionsView options, PartialStream partial)
+    : plan_(plan),
+      policy_(plan.steps),
+      quiet_(!options.on_event() && !options.budget() && !options.stop().stop_possible() &&
+             options.entry() == StepEntry::immediate && partial == PartialStream::allow),
+      handled_(static_cast<bool>(options.on_event())),
+      has_budget_(options.budget().has_value()),
+      partial_(partial),
+      options_(options) {
+  if (has_budget_) {
+    const Duration budget = *options.budget();
+    const TimePoint start = latest_ = clock().now();
+    budget_end_ = budget > Duration::zero() ? add(start, budget) : start;
+  }
+}
+
+PLANB_NOINLINE inline RunPhase Engine::proceed() {
+  for (;;) {
+    switch (state_) {
+      case State::attempting: misuse("next() was called while an attempt is running; say succeed() or fail() first");
+      case State::starting:
+      case State::deciding: misuse_from_within("next()");
+      case State::over: return RunPhase::over;
+      case State::entering:
+        enter();
+        leave_if_clock_threw();
+        break;
+      case State::waiting: {
+        Now now(*this);
+        if (stopped()) {
+          finish(RunEnd::interrupted);
+        } else if (now() < due_) {
+          leave_if_clock_threw();
+          return RunPhase::wait;
+        } else {
+          state_ = State::ready;
+        }
+        leave_if_clock_threw();
+        break;
+      }
+      case State::ready:
+        if (start()) return RunPhase::attempt;
+        leave_if_clock_threw();
+        break;
+    }
+    if (goes_quietly()) {
+      begin_quietly();
+      return RunPhase::attempt;
+    }
+  }
+}
+
+inline RunEnd Engine::end_by_callback(Cause&& error) noexcept {
+  CauseAccess::name(error, plan_.named.first, plan_.named.count);
+  callback_error_.emplace(std::move(error));
+  return end_by_callback_error();
+}
+
+PLANB_COLD inline RunEnd Engine::end_by_caught_callback() noexcept { return end_by_callback(Cause::current()); }
+
+inline void Engine::abandon() {
+  if (!running()) return;
+  close_attempt();
+  permit_.reset();
+  Now now(*this);
+  Cause cause;
+  CauseAccess::set_kind(cause, CauseKind::interrupted);
+  remember(std::move(cause));
+  notify_failure({.run_end = RunEnd::interrupted}, std::nullopt, now);
+  finish(RunEnd::interrupted);
+#if PLANB_HAS_EXCEPTIONS
+  clock_error_ = nullptr;  // what is on its way is more important, and a destructor lets nothing out
+#endif
+}
+
+PLANB_COLD inline void Engine::misuse_outside(const char* call) const {
+  if (state_ == State::starting || state_ == State::deciding) misuse_from_within(call);
+  misuse(std::string(call) + " was called without an attempt that is running; " +
+         (state_ == State::over ? "the run is over" : "ask next() first, until it says attempt"));
+}
+
+PLANB_COLD inline void Engine::misuse_from_within(const char* call) {
+  misuse(std::string(call) +
+         " was called from an event handler, a rule or a factory of the plan; drive the run when they have returned");
+}
+
+}  // namespace planb::inline PLANB_ABI::detail
