@@ -96,6 +96,9 @@ int main(int argc, char** argv) {
   static Answering bare;
   static Answering guarded(planb::circuit_breaker({.failure_threshold = 5}));
   static Answering rated(planb::circuit_breaker({.failure_ratio = 0.5}));
+  static Answering paced(planb::rate_limit({.permits = 1'000'000'000, .period = 1s}));
+  static Answering placed(planb::concurrency_limit({.limit = 1'000}));
+  static Answering thrifty(planb::retry_budget());
   const auto plain = [call](Answering& p) {
     return [&p, call](int& prompt) { return planb::run_with_plan(p.plan, call(prompt)); };
   };
@@ -113,11 +116,17 @@ int main(int argc, char** argv) {
   against_bare("closed breaker / none, with a handler", handled(bare), handled(guarded));
   against_bare("closed ratio breaker / none", plain(bare), plain(rated));
   against_bare("closed ratio breaker / none, with handler", handled(bare), handled(rated));
+  against_bare("rate limit / none", plain(bare), plain(paced));
+  against_bare("concurrency limit / none", plain(bare), plain(placed));
+  against_bare("retry budget / none", plain(bare), plain(thrifty));
 
   add_threads("one plan", plain(bare));
   add_threads("one plan, with a handler", handled(bare));
   add_threads("one closed breaker", plain(guarded));
   add_threads("one closed ratio breaker", plain(rated));
+  add_threads("one rate limit", plain(paced));
+  add_threads("one concurrency limit", plain(placed));
+  add_threads("one retry budget", plain(thrifty));
 
   bench::add_growth_rows();
   bench::add_stream_rows();

@@ -16,8 +16,7 @@
 #include <planb/error/labels.hpp>
 #include <planb/error/result_traits.hpp>
 #include <planb/error/retry_after.hpp>
-#include <planb/gate/circuit_breaker.hpp>
-#include <planb/gate/gate.hpp>
+#include <planb/gates.hpp>
 #include <planb/plan/attempt.hpp>
 #include <planb/plan/metadata.hpp>
 #include <planb/plan/plan.hpp>

@@ -44,29 +44,27 @@ struct Thrown : std::runtime_error {
 
 class Shut : public planb::Gate {
  public:
-  planb::Admission admit(planb::TimePoint now) override { return {.permit = {}, .opens_at = now}; }
-  planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+  planb::Admission admit(const planb::GateRequest& request) override { return planb::GateRefusal{request.now}; }
+  planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
 
  private:
-  void on_success(std::uint64_t, planb::TimePoint) override {}
-  void on_failure(std::uint64_t, const planb::Cause&, planb::TimePoint) override {}
-  void on_dropped(std::uint64_t) noexcept override {}
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+  void on_dropped(std::uint64_t, bool) noexcept override {}
 };
 
 // Lets every attempt pass without being asked, and counts what it is told.
 class Counting : public planb::Gate {
  public:
   Counting() { pass_.store(1); }
-  planb::Admission admit(planb::TimePoint) override { return {.permit = planb::Permit(*this, 1)}; }
-  planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+  planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 1); }
+  planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
 
   int failures = 0;
   int dropped = 0;
 
  private:
-  void on_success(std::uint64_t, planb::TimePoint) override {}
-  void on_failure(std::uint64_t, const planb::Cause&, planb::TimePoint) override { ++failures; }
-  void on_dropped(std::uint64_t) noexcept override { ++dropped; }
+  void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override { failures += outcome.cause != nullptr ? 1 : 0; }
+  void on_dropped(std::uint64_t, bool) noexcept override { ++dropped; }
 };
 
 using Plan = planb::ExecutionPlan<Client>;

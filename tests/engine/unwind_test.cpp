@@ -347,11 +347,12 @@ TEST_CASE("a handler that throws on the way out does not hold the thread", "[unw
 TEST_CASE("a gate's permit is dropped on the way out", "[unwind][field-12]") {
   struct Recorder final : planb::Gate {
     explicit Recorder(Journal& j) : journal(&j) {}
-    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 0), {}}; }
-    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
-    void on_success(std::uint64_t, planb::TimePoint) override { journal->emplace_back("gate success"); }
-    void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override { journal->emplace_back("gate failure"); }
-    void on_dropped(std::uint64_t) noexcept override { journal->emplace_back("gate dropped"); }
+    planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 0); }
+    [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+    void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
+      journal->emplace_back(outcome.cause == nullptr ? "gate success" : "gate failure");
+    }
+    void on_dropped(std::uint64_t, bool) noexcept override { journal->emplace_back("gate dropped"); }
     Journal* journal;
   };
   const auto way = GENERATE(Way::exit, Way::cancel);
@@ -366,11 +367,12 @@ TEST_CASE("a gate's permit is dropped on the way out", "[unwind][field-12]") {
 TEST_CASE("the permit of an attempt that a gate let pass unasked is dropped on the way out", "[unwind][field-12]") {
   struct Passing final : planb::Gate {
     explicit Passing(Journal& j) : journal(&j) { pass_.store(8); }
-    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 0), {}}; }
-    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
-    void on_success(std::uint64_t, planb::TimePoint) override { journal->emplace_back("gate success"); }
-    void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override { journal->emplace_back("gate failure"); }
-    void on_dropped(std::uint64_t ticket) noexcept override {
+    planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 0); }
+    [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+    void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
+      journal->emplace_back(outcome.cause == nullptr ? "gate success" : "gate failure");
+    }
+    void on_dropped(std::uint64_t ticket, bool) noexcept override {
       journal->push_back("gate dropped " + std::to_string(ticket));
     }
     Journal* journal;
@@ -387,12 +389,13 @@ TEST_CASE("the permit of an attempt that a gate let pass unasked is dropped on t
 TEST_CASE("a gate that is unwound at a stream's first output: its permit is dropped", "[unwind]") {
   struct Unwinding final : planb::Gate {
     Unwinding(Journal& j, Way w) : journal(&j), way(w) {}
-    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 0), {}}; }
-    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
-    void on_success(std::uint64_t, planb::TimePoint) override { journal->emplace_back("gate success"); }
-    void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override { journal->emplace_back("gate failure"); }
+    planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 0); }
+    [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+    void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
+      journal->emplace_back(outcome.cause == nullptr ? "gate success" : "gate failure");
+    }
     void on_first_output(std::uint64_t, planb::TimePoint) override { leave(way); }
-    void on_dropped(std::uint64_t) noexcept override { journal->emplace_back("gate dropped"); }
+    void on_dropped(std::uint64_t, bool) noexcept override { journal->emplace_back("gate dropped"); }
     Journal* journal;
     Way way;
   };
@@ -418,11 +421,12 @@ TEST_CASE("a gate that is unwound at a stream's first output: its permit is drop
 TEST_CASE("a gate's callable that is unwound after a success leaves the success told", "[unwind]") {
   struct Unwinding final : planb::Gate {
     explicit Unwinding(Way w) : way(w) {}
-    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 0), {}}; }
-    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
-    void on_success(std::uint64_t, planb::TimePoint) override { leave(way); }
-    void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override {}
-    void on_dropped(std::uint64_t) noexcept override {}
+    planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 0); }
+    [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+    void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
+      if (outcome.cause == nullptr) leave(way);
+    }
+    void on_dropped(std::uint64_t, bool) noexcept override {}
     Way way;
   };
   const auto way = GENERATE(Way::exit, Way::cancel);

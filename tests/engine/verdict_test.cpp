@@ -92,18 +92,17 @@ planb::Classifier always(Action action, bool alert = false) {
 class FixedGate final : public planb::Gate {
  public:
   explicit FixedGate(std::optional<planb::TimePoint> closed_until) : closed_until_(closed_until) {}
-  planb::Admission admit(planb::TimePoint now) override {
-    if (closed_until_ && now < *closed_until_) return {std::nullopt, *closed_until_};
-    return {planb::Permit(*this, 0), now};
+  planb::Admission admit(const planb::GateRequest& request) override {
+    if (closed_until_ && request.now < *closed_until_) return planb::GateRefusal{*closed_until_};
+    return planb::Permit(*this, 0);
   }
-  [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override {
-    return closed_until_ ? (std::max)(now, *closed_until_) : now;
+  [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override {
+    return closed_until_ ? (std::max)(request.now, *closed_until_) : request.now;
   }
 
  private:
-  void on_success(std::uint64_t, planb::TimePoint) override {}
-  void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override {}
-  void on_dropped(std::uint64_t) noexcept override {}
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+  void on_dropped(std::uint64_t, bool) noexcept override {}
 
   std::optional<planb::TimePoint> closed_until_;
 };

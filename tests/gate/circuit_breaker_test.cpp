@@ -75,7 +75,7 @@ Permit taken(CircuitBreaker& breaker, TimePoint now) {
 std::optional<TimePoint> refusal(CircuitBreaker& breaker, TimePoint now) {
   const Admission admission = breaker.admit(now);
   if (admission.permit) return std::nullopt;
-  return admission.opens_at;
+  return admission.refusal->opens_at;
 }
 
 using Changes = std::vector<std::string>;
@@ -287,8 +287,8 @@ TEST_CASE("half-open, exactly so many calls pass at once", "[field-41]") {
     if (admission.permit) out.push_back(std::move(*admission.permit));
   }
   CHECK(out.size() == static_cast<std::size_t>(probes));
-  CHECK(refusal(breaker, at(11s)) == never);  // any of them may end at any time: nobody knows
-  CHECK(breaker.opens_at(at(11s)) == never);
+  CHECK(refusal(breaker, at(11s)) == at(20s));  // when the first of them has lasted as long as the open period
+  CHECK(breaker.opens_at(at(11s)) == at(20s));
   out.pop_back();
   CHECK(breaker.opens_at(at(11s)) == at(11s));
   CHECK_FALSE(refusal(breaker, at(11s)));
@@ -436,7 +436,7 @@ TEST_CASE("a probe's first output is its success, and its end is neither") {
     CHECK(succeeds(breaker, at(13s)));
     CHECK(breaker.state() == CircuitState::half_open);
     Permit last = taken(breaker, at(13s));
-    CHECK(refusal(breaker, at(13s)) == never);  // no place was given back
+    CHECK(refusal(breaker, at(13s)) == at(23s));  // no place was given back
     last.first_output(at(14s));
     CHECK(breaker.state() == CircuitState::closed);
   }
@@ -785,7 +785,7 @@ TEST_CASE("a later and longer wait hint of a call that was in flight extends the
     CircuitBreakerOptions options = c.options;
     options.failure_threshold = 1;
     options.open_for = 10s;
-    options.on_change = [&changes](CircuitState, CircuitState, TimePoint) { ++changes; };
+    options.on_change = [&changes](const planb::CircuitChange&) { ++changes; };
     CircuitBreaker breaker(options);
     Permit in_flight = taken(breaker, at(0s));
     Permit later = taken(breaker, at(0s));
@@ -899,10 +899,9 @@ TEST_CASE("reset makes a breaker as if new, from every state") {
 
 TEST_CASE("a hook is told of each change of state, in order", "[field-47]") {
   Changes changes;
-  CircuitBreaker breaker(
-      {.failure_threshold = 1, .open_for = 10s, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
-         changes.push_back(change(from, to, when));
-       }});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .on_change = [&](const planb::CircuitChange& c) {
+                            changes.push_back(change(c.from, c.to, c.at));
+                          }});
   succeeds(breaker, at(1s));
   fails(breaker, at(2s));
   refusal(breaker, at(3s));
@@ -920,10 +919,9 @@ TEST_CASE("a hook is told of each change of state, in order", "[field-47]") {
 
 TEST_CASE("a hook is told the times that the breaker was told, also before the clock's epoch", "[field-47]") {
   Changes changes;
-  CircuitBreaker breaker(
-      {.failure_threshold = 1, .open_for = 10s, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
-         changes.push_back(change(from, to, when));
-       }});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .on_change = [&](const planb::CircuitChange& c) {
+                            changes.push_back(change(c.from, c.to, c.at));
+                          }});
   fails(breaker, at(-100s));
   succeeds(breaker, at(-90s));
   breaker.force_open();
@@ -937,15 +935,15 @@ TEST_CASE("a hook may use the breaker, and what it causes is told after what it 
   Changes changes;
   CircuitBreaker* self = nullptr;
   bool meddle = true;
-  CircuitBreaker breaker({.failure_threshold = 1, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
+  CircuitBreaker breaker({.failure_threshold = 1, .on_change = [&](const planb::CircuitChange& c) {
                             if (std::exchange(meddle, false)) {
                               CHECK(self->state() == CircuitState::open);
-                              CHECK(refusal(*self, when) == when + 30s);
-                              self->reset(when + 1s);
-                              CHECK(succeeds(*self, when + 1s));
-                              CHECK(fails(*self, when + 2s));
+                              CHECK(refusal(*self, c.at) == c.at + 30s);
+                              self->reset(c.at + 1s);
+                              CHECK(succeeds(*self, c.at + 1s));
+                              CHECK(fails(*self, c.at + 2s));
                             }
-                            changes.push_back(change(from, to, when));
+                            changes.push_back(change(c.from, c.to, c.at));
                           }});
   self = &breaker;
   fails(breaker, at(1s));
@@ -954,11 +952,10 @@ TEST_CASE("a hook may use the breaker, and what it causes is told after what it 
 
 TEST_CASE("what a hook throws is dropped, and the next change is told", "[field-47]") {
   int calls = 0;
-  CircuitBreaker breaker(
-      {.failure_threshold = 1, .open_for = 10s, .on_change = [&](CircuitState, CircuitState, TimePoint) {
-         if (++calls == 1) throw std::runtime_error("hook");
-         throw 42;
-       }});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .on_change = [&](const planb::CircuitChange&) {
+                            if (++calls == 1) throw std::runtime_error("hook");
+                            throw 42;
+                          }});
   CHECK_NOTHROW(fails(breaker, at(0s)));
   CHECK(breaker.state() == CircuitState::open);
   CHECK_NOTHROW(succeeds(breaker, at(10s)));
@@ -974,15 +971,14 @@ TEST_CASE("a thread that goes away inside a hook leaves the breaker to the other
     CircuitBreaker* breaker = nullptr;
     bool leave = true;
   } scene;
-  CircuitBreaker breaker({.failure_threshold = 1,
-                          .open_for = 10s,
-                          .on_change = [&scene](CircuitState from, CircuitState to, TimePoint when) {
-                            scene.changes.push_back(change(from, to, when));
-                            if (std::exchange(scene.leave, false)) {
-                              scene.breaker->reset(when + 1s);  // a change that this thread will not tell
-                              pthread_exit(nullptr);
-                            }
-                          }});
+  CircuitBreaker breaker(
+      {.failure_threshold = 1, .open_for = 10s, .on_change = [&scene](const planb::CircuitChange& c) {
+         scene.changes.push_back(change(c.from, c.to, c.at));
+         if (std::exchange(scene.leave, false)) {
+           scene.breaker->reset(c.at + 1s);  // a change that this thread will not tell
+           pthread_exit(nullptr);
+         }
+       }});
   scene.breaker = &breaker;
   pthread_t thread{};
   const auto body = [](void* p) -> void* {
@@ -1002,7 +998,7 @@ TEST_CASE("a thread that goes away inside a hook leaves the breaker to the other
 TEST_CASE("a hook may be a mutable lambda, or be referred to") {
   struct Counter {
     int calls = 0;
-    void operator()(CircuitState, CircuitState, TimePoint) { ++calls; }
+    void operator()(const planb::CircuitChange&) { ++calls; }
   } counter;
   CircuitBreaker referring({.on_change = std::ref(counter)});
   referring.force_open();
@@ -1010,8 +1006,7 @@ TEST_CASE("a hook may be a mutable lambda, or be referred to") {
   CHECK(counter.calls == 2);
 
   int last = 0;
-  CircuitBreaker counting(
-      {.on_change = [&last, calls = 0](CircuitState, CircuitState, TimePoint) mutable { last = ++calls; }});
+  CircuitBreaker counting({.on_change = [&last, calls = 0](const planb::CircuitChange&) mutable { last = ++calls; }});
   counting.force_open();
   counting.reset();
   counting.force_open();
@@ -1261,9 +1256,9 @@ TEST_CASE("threads that share a breaker in every state: probes stay bounded, cha
   } else {
     options.failure_threshold = 2;
   }
-  options.on_change = [&](CircuitState from, CircuitState to, TimePoint) {
+  options.on_change = [&](const planb::CircuitChange& c) {
     if (telling++ != 0) overlapped = true;
-    changes.emplace_back(from, to);
+    changes.emplace_back(c.from, c.to);
     --telling;
   };
   CircuitBreaker breaker(options);

@@ -676,4 +676,9 @@ TEST_CASE("an event as a line", "[event]") {
   closed.at = at(1s);
   closed.opens_at = at(5200ms);
   CHECK(to_string(Event(closed)) == "StepSkipped step=1 wide gate closed for 4.2 s");
+  closed.gate_reason = planb::GateReason::rate_limited;
+  CHECK(to_string(closed) == "StepSkipped step=1 wide rate limited for 4.2 s");
+  closed.gate_reason = planb::GateReason::other;
+  closed.gate_text = "maintenance\nuntil noon";
+  CHECK(to_string(closed) == "StepSkipped step=1 wide maintenance until noon for 4.2 s");
 }

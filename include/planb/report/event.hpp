@@ -6,6 +6,7 @@
 #include <planb/detail/refuse.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/awaited.hpp>
+#include <planb/gate/reason.hpp>
 #include <planb/report/reasons.hpp>
 #include <planb/report/report.hpp>
 #include <planb/time/clock.hpp>
@@ -29,6 +30,7 @@ struct NextMove {
   Duration delay{};                          // of a retry
   RunEnd run_end = RunEnd::exhausted;        // of an end
   LeaveReason reason = LeaveReason::none;    // of all but a retry
+  std::optional<GateReason> gate_reason = std::nullopt;  // of LeaveReason::gate_closed
 };
 
 [[nodiscard]] constexpr std::string_view to_label(NextMove::Kind value) noexcept {
@@ -92,6 +94,9 @@ struct StepSkipped {
   TimePoint at{};
   SkipReason reason = SkipReason::declined;
   std::optional<TimePoint> opens_at = std::nullopt;  // of a closed gate: when it may be tried again
+  std::optional<GateReason> gate_reason = std::nullopt;  // of a closed gate: why it refuses,
+  std::string gate_text = {};                            // in its own words where it has some,
+  std::string gate = {};                                 // and its name
   std::string label = {};
 };
 

@@ -4,6 +4,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/detail/inline_vector.hpp>
 #include <planb/error/cause.hpp>
+#include <planb/gate/reason.hpp>
 #include <planb/report/reasons.hpp>
 #include <planb/time/clock.hpp>
 #include <planb/time/duration.hpp>
@@ -31,6 +32,10 @@ struct StepReport {
   std::optional<Duration> attempt_time = std::nullopt;
   std::optional<Duration> wait_time = std::nullopt;
   std::optional<TimePoint> failed_at = std::nullopt;  // when its last failure was seen; none: nobody read a clock
+  // Of a closed gate: why it refused, in its own words where it has some, and its name.
+  std::optional<GateReason> gate_reason = std::nullopt;
+  std::string gate_text = {};
+  std::string gate = {};
 };
 
 // Steps in the order of the plan, up to the last one that the run came to. Memory is bounded by the number of steps.

@@ -23,12 +23,17 @@
 
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace planb::inline PLANB_ABI::detail {
+
+// For an event, which is told also where there is no memory for a long text: then, as much of it as needs none.
+[[nodiscard]] std::string text_to_notify(std::string_view text) noexcept;
 
 // The plan and the options are borrowed. One thread at a time.
 class Engine {
@@ -40,7 +45,7 @@ class Engine {
   // A run without options whose first attempt was made without an engine. It is running: say succeed() or fail(). Where
   // a gate let it pass, that has given the permit.
   Engine(const PlanView& plan, const RunOptions& none, FirstAttemptMade);
-  void take(Permit&& permit) noexcept { permit_.emplace(std::move(permit)); }
+  void take(Permit&& permit) noexcept { permit_.emplace(std::move(permit)).use(); }
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -249,9 +254,13 @@ class Engine {
 
   void enter();
   [[nodiscard]] bool try_enter(Now& now);
-  void skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at = std::nullopt);
+  void skip(SkipReason reason, Now& now, const GateRefusal* refusal = nullptr);
   [[nodiscard]] bool start();
   [[nodiscard]] bool admit(Now& now);
+  [[nodiscard]] GateRequest next_request(Now& now) const;
+  [[nodiscard]] Duration patience_of(const GateRefusal& refusal) const;
+  [[nodiscard]] bool opens_too_late(const GateRefusal& refusal, Duration wait, Now& now) const;
+  [[nodiscard]] bool waits_for_gate(const GateRefusal& refusal, Now& now);
   void leave_for_next_step() noexcept;
 
   // --- What is decided after a failure, in decide.hpp ----------------------------------------------------------------
@@ -325,6 +334,8 @@ class Engine {
   [[nodiscard]] bool notify_first_output(Now& now);
   [[nodiscard]] bool notify_permit(Now& now);
   void note_opening(Now& now);
+  void note_refusal(StepRecord& record, const GateRefusal& refusal, TimePoint now) noexcept;
+  [[nodiscard]] RefusalWords* words_of(const StepRecord& record) const noexcept;
   void notify(const Event& event);
   template <class E>
   [[nodiscard]] bool wanted() const noexcept {
@@ -368,6 +379,7 @@ class Engine {
   TimePoint started_;
   TimePoint budget_end_;
   TimePoint latest_;       // that the clock said
+  TimePoint gate_since_ = no_deadline;  // when the gate refused first, while the step waits for it
   TimePoint attempt_end_;  // of the running attempt, whatever its timeout: the end of its share of the budget
 #if PLANB_HAS_EXCEPTIONS
   std::exception_ptr clock_error_;  // what the clock threw, until it leaves
@@ -376,6 +388,7 @@ class Engine {
   std::optional<Permit> permit_;
   std::optional<ScheduleRun> schedule_;  // of the step at step_
   std::optional<Cause> callback_error_;
+  std::unique_ptr<RefusalWords> words_;
   InlineVector<StepRecord, 4> records_;
 };
 

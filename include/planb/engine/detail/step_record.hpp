@@ -4,8 +4,13 @@
 #include <planb/detail/config.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/verdict.hpp>
+#include <planb/gate/gate.hpp>
 #include <planb/report/event.hpp>
 #include <planb/time/clock.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
 
 namespace planb::inline PLANB_ABI::detail {
 
@@ -23,16 +28,26 @@ struct StepRecord {
   bool judged : 1 = false;   // a verdict was given of the last failure
   SkipReason skip_reason = SkipReason::declined;
   LeaveReason left = LeaveReason::none;
+  GateReason gate_reason = GateReason::other;  // why it refused
   Verdict verdict;
   Cause cause;         // the last failure
   TimePoint opens_at;  // of a gate, as learnt at refused_at
   TimePoint refused_at;
 
-  void refuse(TimePoint opens, TimePoint now) noexcept {
+  void refuse(const GateRefusal& refusal, TimePoint now) noexcept {
     refused = true;
-    opens_at = opens;
+    opens_at = refusal.opens_at;
     refused_at = now;
+    gate_reason = refusal.reason;
   }
+};
+
+// What a gate that refused says of itself, where it says more than its reason: few do.
+struct RefusalWords {
+  std::size_t step = 0;
+  std::string text = {};
+  std::string gate = {};
+  std::unique_ptr<RefusalWords> before = nullptr;
 };
 
 // What follows a failed attempt. A retry comes after the engine's delay_.

@@ -179,9 +179,12 @@ PLANB_DECL LeaveReason Engine::objection(Now& now) {
   if (const LeaveReason reason = heed_hint(cause, delay_); reason != LeaveReason::none) return reason;
   if (has_budget_ && delay_ >= time_left(now)) return LeaveReason::out_of_time;
   if (step.gate != nullptr) {
-    const TimePoint opens_at = step.gate->opens_at(now());
-    if (opens_at > now()) record_->refuse(opens_at, now());
-    if (opens_at > add(now(), delay_)) return LeaveReason::gate_closed;
+    const GateRequest request = next_request(now);
+    if (step.gate->opens_at(request) > now()) {
+      const GateRefusal refusal = step.gate->refusal(request);
+      note_refusal(*record_, refusal, now());
+      if (opens_too_late(refusal, delay_, now)) return LeaveReason::gate_closed;
+    }
   }
   return LeaveReason::none;
 }

@@ -13,6 +13,7 @@
 #include <planb/report/event.hpp>
 #include <planb/time/clock.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -57,8 +58,11 @@ PLANB_DECL bool Engine::try_enter(Now& now) {
     if (left <= Duration::zero() || delay >= left) return skip(SkipReason::out_of_time, now), false;
   }
   if (delay > Duration::zero() && step.gate != nullptr) {
-    const TimePoint opens_at = step.gate->opens_at(now());
-    if (opens_at > add(now(), delay)) return skip(SkipReason::gate_closed, now, opens_at), false;
+    const GateRequest request = next_request(now);
+    if (step.gate->opens_at(request) > add(now(), delay)) {
+      const GateRefusal refusal = step.gate->refusal(request);
+      if (opens_too_late(refusal, delay, now)) return skip(SkipReason::gate_closed, now, &refusal), false;
+    }
   }
   lacked_time_ = false;
   if (delay > Duration::zero()) {
@@ -70,14 +74,21 @@ PLANB_DECL bool Engine::try_enter(Now& now) {
   return true;
 }
 
-PLANB_COLD PLANB_DECL void Engine::skip(SkipReason reason, Now& now, std::optional<TimePoint> opens_at) {
+PLANB_COLD PLANB_DECL void Engine::skip(SkipReason reason, Now& now, const GateRefusal* refusal) {
   lacked_time_ = reason == SkipReason::out_of_time;
   StepRecord& record = add_record();
   record.skipped = true;
   record.skip_reason = reason;
-  if (opens_at) record.refuse(*opens_at, now());
+  if (refusal != nullptr) note_refusal(record, *refusal, now());
   if (wanted<StepSkipped>()) {
-    notify(Event(StepSkipped{step_, step_name(), now(), reason, opens_at, label()}));
+    StepSkipped skipped{.step_index = step_, .step_name = step_name(), .at = now(), .reason = reason, .label = label()};
+    if (refusal != nullptr) {
+      skipped.opens_at = refusal->opens_at;
+      skipped.gate_reason = refusal->reason;
+      skipped.gate_text = detail::text_to_notify(refusal->text);
+      skipped.gate = detail::text_to_notify(refusal->gate.empty() ? policy().gate->name() : refusal->gate);
+    }
+    notify(Event(std::move(skipped)));
   }
 }
 
@@ -91,24 +102,69 @@ PLANB_DECL bool Engine::admit(Now& now) {
     permit_.emplace(*gate, pass);
     return true;
   }
-  Admission admission = gate->admit(now());
+  Admission admission = gate->admit(next_request(now));
   if (admission.permit) {
-    permit_.emplace(std::move(*admission.permit));
+    permit_.emplace(std::move(*admission.permit)).starts_at(now());
     return true;
   }
+  GateRefusal refusal = std::move(admission.refusal).value_or(GateRefusal{});
   // One that refuses cannot mean that it is open now: it does not know.
-  const TimePoint opens_at = admission.opens_at > now() ? admission.opens_at : no_deadline;
+  if (refusal.opens_at <= now()) refusal.opens_at = no_deadline;
+  if (waits_for_gate(refusal, now)) return false;
+  gate_since_ = no_deadline;
   if (record_ == nullptr) {
-    skip(SkipReason::gate_closed, now, opens_at);
+    skip(SkipReason::gate_closed, now, &refusal);
     go_to_next_step();
   } else {
     record_->left = LeaveReason::gate_closed;
-    record_->refuse(opens_at, now());
+    note_refusal(*record_, refusal, now());
     lacked_time_ = false;
     leave_for_next_step();
   }
   return false;
 }
+
+// The question to the step's gate about the attempt that would come next.
+PLANB_DECL GateRequest Engine::next_request(Now& now) const {
+  const auto next = [](int attempts) { return attempts == unlimited ? unlimited : attempts + 1; };
+  return {now(), next(here_.attempt), next(record_ != nullptr ? record_->attempts : 0)};
+}
+
+// --- Patience --------------------------------------------------------------------------------------------------------
+
+// How long the step waits for one admission.
+PLANB_DECL Duration Engine::patience_of(const GateRefusal& refusal) const {
+  const Duration patience = refusal.patience ? *refusal.patience : policy().gate->patience();
+  const std::optional<Duration>& max_wait = policy().max_wait;
+  return max_wait && *max_wait < patience ? *max_wait : patience;
+}
+
+// Whether the gate will refuse still when `wait` is over, and for longer than the step would wait for it.
+PLANB_DECL bool Engine::opens_too_late(const GateRefusal& refusal, Duration wait, Now& now) const {
+  const Duration patience = patience_of(refusal);
+  if (patience > Duration::zero() && refusal.opens_at == no_deadline) return false;  // nobody knows
+  return refusal.opens_at > add(now(), add(wait, patience));
+}
+
+// True: it is asked again at due_, and no permit is held meanwhile. Where nobody knows when it opens, soon.
+PLANB_DECL bool Engine::waits_for_gate(const GateRefusal& refusal, Now& now) {
+  constexpr Duration soon = std::chrono::milliseconds(10);
+  const Duration patience = patience_of(refusal);
+  if (patience <= Duration::zero()) return false;
+  const TimePoint since = gate_since_ == no_deadline ? now() : gate_since_;
+  const TimePoint end = add(since, patience);
+  if (now() >= end) return false;
+  TimePoint next = refusal.opens_at;
+  if (next == no_deadline) next = add(now(), soon) < end ? add(now(), soon) : end;
+  if (next > end) return false;  // in vain
+  if (has_budget_ && between(now(), next) >= time_left(now)) return false;
+  gate_since_ = since;
+  due_ = next;
+  state_ = State::waiting;
+  return true;
+}
+
+// --- The attempt -----------------------------------------------------------------------------------------------------
 
 // Where a step that was tried is left without another failure.
 PLANB_DECL void Engine::leave_for_next_step() noexcept {
@@ -126,6 +182,7 @@ PLANB_DECL bool Engine::start() {
   if (clock_threw()) return false;
   const Duration left = time_left(now);
   if (left <= Duration::zero()) {  // a wait that took longer than it should
+    gate_since_ = no_deadline;
     if (record_ != nullptr) {
       record_->left = LeaveReason::out_of_time;
       lacked_time_ = true;
@@ -160,9 +217,12 @@ PLANB_DECL bool Engine::start() {
   watched_ = output_due_ || may_be_cut_short();
   site_.stop = &options_.stop();
   if (handled_) started_ = now();
+  const Duration gate_wait = gate_since_ == no_deadline ? Duration() : between(gate_since_, now());
+  gate_since_ = no_deadline;
+  if (permit_) permit_->use();
   if (wanted<AttemptStart>()) {
     state_ = State::starting;
-    notify(Event(AttemptStart{here_.attempt, here_.step_attempt, step_, step_name(), now(), Duration(), label()}));
+    notify(Event(AttemptStart{here_.attempt, here_.step_attempt, step_, step_name(), now(), gate_wait, label()}));
     state_ = State::attempting;
     if (stopped()) return fail(Cause()), false;
   }

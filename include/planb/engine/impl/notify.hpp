@@ -12,7 +12,10 @@
 #include <planb/report/event.hpp>
 #include <planb/time/clock.hpp>
 
+#include <cstddef>
 #include <exception>
+#include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,8 +25,7 @@ namespace planb::inline PLANB_ABI::detail {
 
 // --- Events ----------------------------------------------------------------------------------------------------------
 
-// For an event, which is told also where there is no memory for a long text: then, as much of it as needs none.
-[[nodiscard]] PLANB_DECL std::string text_to_notify(std::string_view text) noexcept {
+PLANB_DECL std::string text_to_notify(std::string_view text) noexcept {
   return detail::call_user([&] { return std::string(text); }, [&] { return std::string(text.substr(0, 15)); });
 }
 
@@ -47,7 +49,8 @@ PLANB_DECL void Engine::notify(const Event& event) {
 
 PLANB_DECL void Engine::notify_failure(Move move, std::optional<Verdict> verdict, Now& now) {
   if (!wanted<AttemptFailure>()) return;
-  const NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
+  NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
+  if (move.reason == LeaveReason::gate_closed) next.gate_reason = record_->gate_reason;
   Event event(AttemptFailure{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
                              std::move(record_->cause), verdict, next, label()});
   notifying_ = &event.get_if<AttemptFailure>()->cause;
@@ -108,8 +111,39 @@ PLANB_DECL bool Engine::notify_permit(Now& now) {
 
 // The failure may have shut the step's gate: the report says until when, also where the step is not left for that.
 PLANB_DECL void Engine::note_opening(Now& now) {
-  const TimePoint opens_at = policy().gate->opens_at(now());
-  if (opens_at > now()) record_->refuse(opens_at, now());
+  const GateRequest request = next_request(now);
+  if (policy().gate->opens_at(request) > now()) note_refusal(*record_, policy().gate->refusal(request), now());
+}
+
+// Where there is no memory for a refusal's words, they are left out.
+PLANB_DECL void Engine::note_refusal(StepRecord& record, const GateRefusal& refusal, TimePoint now) noexcept {
+  record.refuse(refusal, now);
+  RefusalWords* words = words_of(record);
+  if (words == nullptr && refusal.text.empty() && refusal.gate.empty()) return;
+#if PLANB_HAS_EXCEPTIONS
+  try {
+#endif
+    if (words == nullptr) {
+      auto more = std::make_unique<RefusalWords>();
+      more->step = static_cast<std::size_t>(&record - records_.data());
+      more->before = std::move(words_);
+      words_ = std::move(more);
+      words = words_.get();
+    }
+    words->text = refusal.text;
+    words->gate = refusal.gate;
+#if PLANB_HAS_EXCEPTIONS
+  } catch (const std::bad_alloc&) {
+  }
+#endif
+}
+
+// Of a step, or null.
+PLANB_DECL RefusalWords* Engine::words_of(const StepRecord& record) const noexcept {
+  const auto step = static_cast<std::size_t>(&record - records_.data());
+  RefusalWords* words = words_.get();
+  while (words != nullptr && words->step != step) words = words->before.get();
+  return words;
 }
 
 // The place for all that is told of an attempt's first output, before the consumer has it: output_due_ says that

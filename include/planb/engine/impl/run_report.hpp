@@ -38,6 +38,12 @@ PLANB_COLD PLANB_DECL RunReport Engine::report() const {
     if (record.refused) {
       step.opens_at = record.opens_at;
       step.opens_in = record.opens_at == no_deadline ? (Duration::max)() : between(record.refused_at, record.opens_at);
+      step.gate_reason = record.gate_reason;
+      if (const RefusalWords* const words = words_of(record)) {
+        step.gate_text = words->text;
+        step.gate = words->gate;
+      }
+      if (step.gate.empty()) step.gate = plan_.steps[index].gate->name();
     }
   }
   return report;

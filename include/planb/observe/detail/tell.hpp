@@ -64,18 +64,26 @@ inline void tell(FieldSink& sink, std::string_view name, const Verdict& verdict)
 }
 
 inline void tell(FieldSink& sink, std::string_view name, const NextMove& next) {
-  const auto& [kind, delay, run_end, reason] = next;
+  const auto& [kind, delay, run_end, reason, gate_reason] = next;
   sink.begin(name);
   sink.text("kind", to_label(kind));
   if (kind == NextMove::retry) sink.duration("delay", delay);
   if (kind == NextMove::end) sink.text("run_end", to_label(run_end));
   if (kind != NextMove::retry) sink.text("reason", to_label(reason));
+  if (gate_reason) sink.text("gate_reason", to_label(*gate_reason));
   sink.end();
+}
+
+inline void tell_gate(FieldSink& sink, const std::optional<GateReason>& reason, std::string_view text,
+                      std::string_view name) {
+  if (reason) sink.text("gate_reason", to_label(*reason));
+  if (!text.empty()) sink.text("gate_text", text);
+  if (!name.empty()) sink.text("gate", name);
 }
 
 inline void tell(FieldSink& sink, const StepReport& step) {
   const auto& [name, attempts, cause, skipped, left, alert, index, opens_at, opens_in, verdict, attempt_time, wait_time,
-               failed_at] = step;
+               failed_at, gate_reason, gate_text, gate] = step;
   sink.text("name", name);
   sink.number("attempts", attempts);
   if (cause) tell(sink, "cause", *cause);
@@ -89,6 +97,7 @@ inline void tell(FieldSink& sink, const StepReport& step) {
   if (attempt_time) sink.duration("attempt_time", *attempt_time);
   if (wait_time) sink.duration("wait_time", *wait_time);
   if (failed_at) sink.time("failed_at", *failed_at);
+  tell_gate(sink, gate_reason, gate_text, gate);
 }
 
 inline void tell(FieldSink& sink, const RunReport& report) {
@@ -159,12 +168,13 @@ inline void tell(FieldSink& sink, const AttemptFailure& event) {
 }
 
 inline void tell(FieldSink& sink, const StepSkipped& event) {
-  const auto& [step_index, step_name, at, reason, opens_at, label] = event;
+  const auto& [step_index, step_name, at, reason, opens_at, gate_reason, gate_text, gate, label] = event;
   sink.number("step_index", step_index);
   sink.text("step_name", step_name);
   sink.time("at", at);
   sink.text("reason", to_label(reason));
   if (opens_at) sink.time("opens_at", *opens_at);
+  tell_gate(sink, gate_reason, gate_text, gate);
   sink.text("label", label);
 }
 

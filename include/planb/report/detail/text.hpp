@@ -2,6 +2,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/gate/reason.hpp>
 #include <planb/time/clock.hpp>
 
 #include <cstddef>
@@ -23,6 +24,17 @@ void append_name(std::string& line, std::string_view name);
 
 // A duration for people: "20 ms", "4.2 s", "1 h 30 min".
 [[nodiscard]] std::string duration_text(Duration d);
+
+// Why a gate refuses, in its own words where it has some.
+[[nodiscard]] inline std::string gate_text(GateReason reason, std::string_view words) {
+  std::string text;
+  if (words.empty()) {
+    text = planb::to_string(reason);
+  } else {
+    append_clipped(text, words);
+  }
+  return text;
+}
 
 // For how long a gate stays closed: " for 4.2 s"; nothing where that is not known, or for ever.
 [[nodiscard]] std::string open_text(Duration opens_in, TimePoint opens_at);

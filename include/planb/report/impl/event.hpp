@@ -75,7 +75,10 @@ PLANB_COLD PLANB_DECL std::string to_string(const AttemptFailure& event) {
       break;
     case NextMove::next_step:
       line += ", next step";
-      if (detail::says_more(event.next.reason)) line += std::string(": ") + to_string(event.next.reason);
+      if (detail::says_more(event.next.reason)) {
+        line += std::string(": ") +
+                (event.next.gate_reason ? to_string(*event.next.gate_reason) : to_string(event.next.reason));
+      }
       break;
     case NextMove::end:
       line += std::string(", end: ") + to_string(event.next.run_end);
@@ -89,7 +92,7 @@ PLANB_COLD PLANB_DECL std::string to_string(const StepSkipped& event) {
   std::string line = "StepSkipped step=" + detail::number_text(static_cast<long long>(event.step_index));
   detail::append_name(line, event.step_name);
   line += ' ';
-  line += to_string(event.reason);
+  line += event.gate_reason ? detail::gate_text(*event.gate_reason, event.gate_text) : to_string(event.reason);
   if (event.opens_at) line += detail::open_text(detail::between(event.at, *event.opens_at), *event.opens_at);
   return line;
 }

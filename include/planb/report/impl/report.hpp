@@ -41,8 +41,9 @@ PLANB_COLD PLANB_DECL std::optional<TimePoint> RunReport::opens_at() const noexc
 
 namespace planb::inline PLANB_ABI::detail {
 
-[[nodiscard]] PLANB_COLD PLANB_DECL std::string circuit_text(const StepReport& step) {
-  std::string text = "circuit open";
+// Why and for how long its gate refuses: "rate limited for 4.2 s".
+[[nodiscard]] PLANB_COLD PLANB_DECL std::string closed_text(const StepReport& step) {
+  std::string text = gate_text(step.gate_reason.value_or(GateReason::other), step.gate_text);
   if (step.opens_in && step.opens_at) text += open_text(*step.opens_in, *step.opens_at);
   return text;
 }
@@ -51,7 +52,7 @@ namespace planb::inline PLANB_ABI::detail {
   std::string line = step_label(step.name, step.index) + ": ";
   if (step.skipped) {
     return line + "skipped, " +
-           (*step.skipped == SkipReason::gate_closed ? circuit_text(step) : planb::to_string(*step.skipped));
+           (*step.skipped == SkipReason::gate_closed ? closed_text(step) : planb::to_string(*step.skipped));
   }
   if (!step.cause) return line + (answered ? "answered" : "no failure");
   const int failures = answered ? step.attempts - 1 : step.attempts;
@@ -65,7 +66,7 @@ namespace planb::inline PLANB_ABI::detail {
     case LeaveReason::classified:
     case LeaveReason::attempts_spent:
     case LeaveReason::schedule_ended: break;  // the number of attempts and the error say as much
-    case LeaveReason::gate_closed: line += ", " + circuit_text(step); break;
+    case LeaveReason::gate_closed: line += ", " + closed_text(step); break;
     case LeaveReason::not_retryable:
     case LeaveReason::wait_too_long:
     case LeaveReason::out_of_time:
