@@ -1,6 +1,5 @@
 // Events, causes, reports and durations with operator<<, with std::format where the library has it, and with {fmt}
 // where <fmt/format.h> or <fmt/core.h> is included before this header (which may be included again after it).
-#include <planb/detail/config.hpp>
 #include <planb/report/print.hpp>
 
 #ifndef PLANB_FORMAT_HPP_STD

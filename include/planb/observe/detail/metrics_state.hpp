@@ -302,10 +302,10 @@ class MetricsState {
   }
 
   // FNV-1a
-  [[nodiscard]] static std::size_t hash(std::string_view text) noexcept {
-    std::uint64_t value = 0xcbf29ce484222325;
-    for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    return static_cast<std::size_t>(value ^ value >> 32U);
+  [[nodiscard]] static std::uint32_t hash(std::string_view text) noexcept {
+    std::uint32_t value = 0x811c9dc5;
+    for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x01000193;
+    return value;
   }
 
   std::vector<Duration> bounds_;
