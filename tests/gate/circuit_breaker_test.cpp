@@ -407,7 +407,7 @@ TEST_CASE("an open period's function that throws leaves the breaker as it was") 
   CHECK_THROWS_AS(fails(breaker, at(10s)), std::runtime_error);
   CHECK(breaker.state() == CircuitState::half_open);
   broken = false;
-  CHECK(succeeds(breaker, at(11s)));  // the probe's place was given back
+  CHECK(succeeds(breaker, at(11s)));  // the probe's slot was given back
   CHECK(breaker.state() == CircuitState::closed);
 }
 
@@ -436,7 +436,7 @@ TEST_CASE("a probe's first output is its success, and its end is neither") {
     CHECK(succeeds(breaker, at(13s)));
     CHECK(breaker.state() == CircuitState::half_open);
     Permit last = taken(breaker, at(13s));
-    CHECK(refusal(breaker, at(13s)) == at(23s));  // no place was given back
+    CHECK(refusal(breaker, at(13s)) == at(23s));  // no slot was given back
     last.first_output(at(14s));
     CHECK(breaker.state() == CircuitState::closed);
   }
@@ -456,7 +456,7 @@ TEST_CASE("a probe's first output is its success, and its end is neither") {
     CHECK(breaker.opens_at(at(12s)) == at(21s));
     Permit next = taken(breaker, at(21s));
     Permit other = taken(breaker, at(21s));
-    stream.first_output(at(21s));  // the next generation's places are not its own
+    stream.first_output(at(21s));  // the next generation's slots are not its own
     tell(std::move(stream), at(22s));
     CHECK_FALSE(refusal(breaker, at(22s)));
     next.succeeded(at(22s));
@@ -545,7 +545,7 @@ TEST_CASE("a failure that does not count is neutral: it neither ends a row nor a
   CHECK(ratio.state() == CircuitState::open);
 }
 
-TEST_CASE("a probe that ends neutral gives its place back, and decides nothing", "[field-12]") {
+TEST_CASE("a probe that ends neutral gives its slot back, and decides nothing", "[field-12]") {
   CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [](const Cause& cause) {
                             return cause.status().value_or(0) >= 500;
                           }});
@@ -562,7 +562,7 @@ TEST_CASE("a probe that ends neutral gives its place back, and decides nothing",
   CHECK(breaker.state() == CircuitState::closed);
 }
 
-TEST_CASE("a predicate that throws: the exception goes on, and the probe's place is given back") {
+TEST_CASE("a predicate that throws: the exception goes on, and the probe's slot is given back") {
   CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [](const ProviderError& error) {
                             if (error.status == 418) throw std::logic_error("no idea");
                             return true;
@@ -1300,7 +1300,7 @@ TEST_CASE("threads that share a breaker in every state: probes stay bounded, cha
   CHECK(chained);
   CHECK(state == breaker.state());
 
-  // Whatever happened: no probe's place was lost.
+  // Whatever happened: no probe's slot was lost.
   breaker.force_open(at(1h));
   for (int i = 0; i != probes; ++i) CHECK(succeeds(breaker, at(1h)));
   CHECK(breaker.state() == CircuitState::closed);
