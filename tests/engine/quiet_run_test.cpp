@@ -63,7 +63,9 @@ class Counting : public planb::Gate {
   int dropped = 0;
 
  private:
-  void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override { failures += outcome.cause != nullptr ? 1 : 0; }
+  void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
+    failures += outcome.cause != nullptr ? 1 : 0;
+  }
   void on_dropped(std::uint64_t, bool) noexcept override { ++dropped; }
 };
 

@@ -407,7 +407,7 @@ TEST_CASE("an open period's function that throws leaves the breaker as it was") 
   CHECK_THROWS_AS(fails(breaker, at(10s)), std::runtime_error);
   CHECK(breaker.state() == CircuitState::half_open);
   broken = false;
-  CHECK(succeeds(breaker, at(11s)));  // the probe's place was given back
+  CHECK(succeeds(breaker, at(11s)));  // the probe's slot was given back
   CHECK(breaker.state() == CircuitState::closed);
 }
 
@@ -436,7 +436,7 @@ TEST_CASE("a probe's first output is its success, and its end is neither") {
     CHECK(succeeds(breaker, at(13s)));
     CHECK(breaker.state() == CircuitState::half_open);
     Permit last = taken(breaker, at(13s));
-    CHECK(refusal(breaker, at(13s)) == at(23s));  // no place was given back
+    CHECK(refusal(breaker, at(13s)) == at(23s));  // no slot was given back
     last.first_output(at(14s));
     CHECK(breaker.state() == CircuitState::closed);
   }
@@ -456,7 +456,7 @@ TEST_CASE("a probe's first output is its success, and its end is neither") {
     CHECK(breaker.opens_at(at(12s)) == at(21s));
     Permit next = taken(breaker, at(21s));
     Permit other = taken(breaker, at(21s));
-    stream.first_output(at(21s));  // the next generation's places are not its own
+    stream.first_output(at(21s));  // the next generation's slots are not its own
     tell(std::move(stream), at(22s));
     CHECK_FALSE(refusal(breaker, at(22s)));
     next.succeeded(at(22s));
@@ -545,7 +545,7 @@ TEST_CASE("a failure that does not count is neutral: it neither ends a row nor a
   CHECK(ratio.state() == CircuitState::open);
 }
 
-TEST_CASE("a probe that ends neutral gives its place back, and decides nothing", "[field-12]") {
+TEST_CASE("a probe that ends neutral gives its slot back, and decides nothing", "[field-12]") {
   CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [](const Cause& cause) {
                             return cause.status().value_or(0) >= 500;
                           }});
@@ -562,7 +562,7 @@ TEST_CASE("a probe that ends neutral gives its place back, and decides nothing",
   CHECK(breaker.state() == CircuitState::closed);
 }
 
-TEST_CASE("a predicate that throws: the exception goes on, and the probe's place is given back") {
+TEST_CASE("a predicate that throws: the exception goes on, and the probe's slot is given back") {
   CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [](const ProviderError& error) {
                             if (error.status == 418) throw std::logic_error("no idea");
                             return true;
@@ -1013,6 +1013,98 @@ TEST_CASE("a hook may be a mutable lambda, or be referred to") {
   CHECK(last == 3);
 }
 
+TEST_CASE("a change says whose it is, why, what was counted, until when, and whether it was forced") {
+  std::vector<planb::CircuitChange> changes;
+  CircuitBreaker breaker({.failure_threshold = 2,
+                          .failure_ratio = 1.0,
+                          .open_for = 10s,
+                          .name = "openai",
+                          .on_change = [&](const planb::CircuitChange& c) { changes.push_back(c); }});
+  CHECK(breaker.name() == "openai");
+  REQUIRE(succeeds(breaker, at(0s)));
+  REQUIRE(fails(breaker, at(1s)));
+  REQUIRE(fails(breaker, at(2s), failure(502)));
+  REQUIRE(succeeds(breaker, at(12s)));
+  breaker.force_open(at(1min), at(20s));
+  breaker.force_open(at(2min), at(21s));
+  breaker.reset(at(30s));
+  breaker.force_open();
+  REQUIRE(changes.size() == 6);
+  CHECK(changes[0].name == "openai");
+  CHECK(changes[0].to == CircuitState::open);
+  REQUIRE(changes[0].cause);
+  CHECK(changes[0].cause->status() == 502);
+  CHECK(changes[0].counts == planb::CircuitCounts{.consecutive_failures = 2, .calls = 3, .failures = 2, .slow = 0});
+  CHECK(changes[0].open_until == at(12s));
+  CHECK_FALSE(changes[0].forced);
+  CHECK(changes[1].to == CircuitState::half_open);
+  CHECK_FALSE((changes[1].cause || changes[1].open_until || changes[1].forced));
+  CHECK(changes[2].to == CircuitState::closed);
+  CHECK(changes[3].forced);
+  CHECK_FALSE(changes[3].cause);
+  CHECK(changes[3].open_until == at(1min));
+  CHECK(changes[4].forced);
+  CHECK_FALSE(changes[4].open_until);
+  CHECK(changes[5].open_until == never);
+  const planb::CircuitSnapshot seen = breaker.snapshot();
+  CHECK(seen.name == "openai");
+  CHECK(seen.state == CircuitState::open);
+  CHECK(seen.open_until == never);
+  CHECK(seen.forced);
+  CHECK(seen.changed_at == at(30s));
+}
+
+TEST_CASE("slow successes open a breaker; a stream's slowness is its time to first output") {
+  const CircuitBreakerOptions options{.minimum_calls = 2, .slow_call = 2s, .slow_ratio = 1.0};
+  struct Case {
+    Duration took;
+    std::optional<Duration> first_output;
+    bool slow;
+  };
+  for (const Case& c :
+       {Case{2s - 1ns, {}, false}, Case{2s, {}, true}, Case{1h, {}, true}, Case{1h, 1s, false}, Case{1h, 2s, true}}) {
+    CAPTURE(c.took.count());
+    CircuitBreaker breaker(options);
+    for (int i = 0; i != 2; ++i) {
+      CHECK(breaker.state() == CircuitState::closed);
+      Permit call = taken(breaker, at(0s));
+      if (c.first_output) call.first_output(at(*c.first_output));
+      call.succeeded(at(c.took));
+    }
+    CHECK(breaker.state() == (c.slow ? CircuitState::open : CircuitState::closed));
+  }
+}
+
+TEST_CASE("a probe that lasts too long gives its slot to another, and counts for nothing") {
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .probe_timeout = 3s});
+  REQUIRE(fails(breaker, at(0s)));
+  Permit late = taken(breaker, at(10s));
+  CHECK(refusal(breaker, at(11s)) == at(13s));
+  CHECK(breaker.admit(at(11s)).refusal->reason == planb::GateReason::probe_running);
+  Permit next = taken(breaker, at(13s));
+  const bool fails_late = GENERATE(false, true);
+  if (fails_late) {
+    late.failed(failure(), at(14s));
+  } else {
+    late.succeeded(at(14s));
+  }
+  CHECK(breaker.state() == CircuitState::half_open);
+  CHECK(refusal(breaker, at(14s)) == at(16s));  // the other one still has the slot
+  next.succeeded(at(15s));
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("consecutive failures that are too old do not count") {
+  CircuitBreaker breaker({.failure_threshold = 3, .failure_memory = 10s});
+  REQUIRE(fails(breaker, at(0s)));
+  REQUIRE(fails(breaker, at(6s)));
+  REQUIRE(fails(breaker, at(11s)));  // the first is 11 s old
+  CHECK(breaker.snapshot().counts.consecutive_failures == 2);
+  CHECK(breaker.state() == CircuitState::closed);
+  REQUIRE(fails(breaker, at(16s)));  // the second is just 10 s old
+  CHECK(breaker.state() == CircuitState::open);
+}
+
 TEST_CASE("states have names") {
   CHECK(std::string(to_string(CircuitState::closed)) == "closed");
   CHECK(std::string(to_string(CircuitState::open)) == "open");
@@ -1300,7 +1392,7 @@ TEST_CASE("threads that share a breaker in every state: probes stay bounded, cha
   CHECK(chained);
   CHECK(state == breaker.state());
 
-  // Whatever happened: no probe's place was lost.
+  // Whatever happened: no probe's slot was lost.
   breaker.force_open(at(1h));
   for (int i = 0; i != probes; ++i) CHECK(succeeds(breaker, at(1h)));
   CHECK(breaker.state() == CircuitState::closed);

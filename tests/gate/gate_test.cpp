@@ -661,7 +661,7 @@ TEST_CASE("a gate that throws when it is told of a success takes no answer back"
   CHECK(gate->notes == Notes{"asked", "success"});
 }
 
-TEST_CASE("a breaker's predicate that throws ends the run as aborted, and the probe's place is given back") {
+TEST_CASE("a breaker's predicate that throws ends the run as aborted, and the probe's slot is given back") {
   bool broken = true;
   const auto breaker =
       planb::circuit_breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [&broken](const Cause&) {

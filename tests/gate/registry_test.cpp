@@ -34,6 +34,7 @@ TEST_CASE("a registry gives the same gate for the same name and options, with al
         gates.rate_limit("rate", {.permits = 5, .period = 1s}));
   CHECK(gates.concurrency_limit("places", {.limit = 5}) == gates.concurrency_limit("places", {.limit = 5}));
   CHECK(gates.retry_budget("retries") == gates.retry_budget("retries"));
+  CHECK(gates.retry_budget("retries") != gates.retry_budget("retries", {.ratio = 0.25}));
   CHECK(gates.size() == 5);
 }
 

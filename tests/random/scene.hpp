@@ -107,7 +107,8 @@ struct Scene {
       if (c.gates[i].breaker) {
         gates.push_back(planb::circuit_breaker({.failure_threshold = c.gates[i].trips_after,
                                                 .open_for = c.gates[i].trips_for,
-                                                .honour_retry_after = false}));
+                                                .honour_retry_after = false,
+                                                .probe_timeout = (Duration::max)()}));
       } else {
         gates.push_back(std::make_shared<ScriptedGate>(*this, static_cast<int>(i), c.gates[i]));
       }

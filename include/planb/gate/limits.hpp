@@ -123,8 +123,6 @@ struct RetryBudgetOptions {
   int burst = 10;      // and so many before the first
   std::string name = {};
   SaturatedDuration patience = Duration::zero();  // for how long a step waits for it
-
-  friend bool operator==(const RetryBudgetOptions&, const RetryBudgetOptions&) = default;
 };
 
 // Holds `burst` retries at first and at most. Each success adds `ratio`; an attempt that is not its step's first takes

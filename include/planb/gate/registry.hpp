@@ -130,6 +130,13 @@ class GateRegistry {
   [[nodiscard]] static bool same(const Options& a, const Options& b) {
     return a == b;
   }
+  [[nodiscard]] static bool same(const RetryBudgetOptions& a, const RetryBudgetOptions& b) {
+    const auto numbers = [](const RetryBudgetOptions& options) {
+      const auto& [ratio, burst, name, patience] = options;
+      return std::tuple(std::optional<double>(ratio), burst, std::string_view(name), Duration(patience));
+    };
+    return numbers(a) == numbers(b);
+  }
   // A new option that is not compared here does not compile.
   [[nodiscard]] static bool same(const CircuitBreakerOptions& a, const CircuitBreakerOptions& b) {
     const auto numbers = [](const CircuitBreakerOptions& options) {
