@@ -23,7 +23,7 @@ namespace planb::inline PLANB_ABI::detail {
 // --- Events ----------------------------------------------------------------------------------------------------------
 
 // For an event, which is told also where there is no memory for a long text: then, as much of it as needs none.
-[[nodiscard]] PLANB_DECL std::string text_to_notify(std::string_view text) noexcept {
+[[nodiscard]] inline std::string text_to_notify(std::string_view text) noexcept {
   return detail::call_user([&] { return std::string(text); }, [&] { return std::string(text.substr(0, 15)); });
 }
 

@@ -41,13 +41,13 @@ PLANB_COLD PLANB_DECL std::optional<TimePoint> RunReport::opens_at() const noexc
 
 namespace planb::inline PLANB_ABI::detail {
 
-[[nodiscard]] PLANB_COLD PLANB_DECL std::string circuit_text(const StepReport& step) {
+[[nodiscard]] PLANB_COLD inline std::string circuit_text(const StepReport& step) {
   std::string text = "circuit open";
   if (step.opens_in && step.opens_at) text += open_text(*step.opens_in, *step.opens_at);
   return text;
 }
 
-[[nodiscard]] PLANB_COLD PLANB_DECL std::string step_line(const StepReport& step, bool answered) {
+[[nodiscard]] PLANB_COLD inline std::string step_line(const StepReport& step, bool answered) {
   std::string line = step_label(step.name, step.index) + ": ";
   if (step.skipped) {
     return line + "skipped, " +
