@@ -34,8 +34,8 @@ decltype(auto) run(const ExecutionPlan<Ctx, Env>& plan, F& fn, const RunOptions*
 // returns: a value (it need not be movable), void, a reference, or an expected-like, whose error is a failure too.
 // `fn` is called as fn(ctx, attempt) where it takes a const Attempt&, else as fn(ctx); always as an lvalue.
 //
-// Throws, with the last error nested: PlanExhausted (no step left), PlanAborted (a classifier or a failed callback ended it),
-// DeadlineExceeded (the budget is gone), PlanInterrupted (a stop was requested). FailureStyle::original: where the run
+// Throws, with the last error nested: PlanExhausted (no step left), PlanAborted (a classifier said so, or a callback
+// failed), DeadlineExceeded (the budget is gone), PlanInterrupted (a stop was requested). FailureStyle::original: where it
 // was exhausted or aborted, the last error itself. A Defect passes unchanged. An expected-like comes back in its own
 // type: with an error made from PlanError where its error type can be, else with the last error that it returned.
 template <class Ctx, class Env, class F>

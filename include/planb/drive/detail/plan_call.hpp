@@ -56,8 +56,8 @@ struct carries_value<R> : std::bool_constant<!std::is_void_v<ResultValue<R>>> {}
 template <class F, class R>
 constexpr bool accepts_value = !is_accepting<std::remove_cvref_t<F>> || carries_value<R>::value;
 
-// What is wrong with the arguments of a driver, in a sentence. Asked for as a constant, so that it is said at once, before
-// what follows from it. True: nothing is.
+// What is wrong with the arguments of a driver, in a sentence. Asked for as a constant, so that it is said at once,
+// before what follows from it. True: nothing is.
 template <class Env>
 consteval bool check_env() {
   static_assert(std::is_void_v<Env>,
