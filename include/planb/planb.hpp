@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All of planb but the test kit (planb/testing.hpp) and coroutines (planb/coro.hpp).
 #pragma once
 

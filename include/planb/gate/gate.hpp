@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Gate: asked before every attempt of a step, told after it. A circuit breaker is one; a rate limiter could be another.
 #pragma once
 
