@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Events, causes, reports and durations with operator<<, with std::format where the library has it, and with {fmt}
 // where <fmt/format.h> or <fmt/core.h> is included before this header (which may be included again after it).
 #include <planb/report/print.hpp>

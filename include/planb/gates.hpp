@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The door to gates: circuit breakers, limits, several gates as one, and where they are kept.
 #pragma once
 

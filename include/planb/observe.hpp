@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What people and their tools look at: JSON, metrics, traces.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All of planb but the test kit (planb/testing.hpp), coroutines (planb/coro.hpp) and settings (planb/settings.hpp).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The door to settings: chains, gates and providers as data, read from text and documents, and written.
 #pragma once
 

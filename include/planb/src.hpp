@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All that planb compiles once. One source file of a program, and only one, says
 //   #include <planb/src.hpp>
 // and all of its files are compiled with PLANB_SEPARATE_COMPILATION=1. With CMake, link planb::compiled instead.

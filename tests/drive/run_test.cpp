@@ -1,5 +1,6 @@
 // run_with_plan: what may be called, what it may give back, and in which order steps are tried.
 #include <planb/planb.hpp>
+#include <planb/report/detail/text.hpp>
 #include <planb/testing.hpp>
 
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What this build has: exceptions, RTTI, std::stop_token. Everything else asks here.
 #pragma once
 

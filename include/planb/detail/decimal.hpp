@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Floating-point numbers as text, exactly, without the locale and without std::from_chars<double>, which libc++ lacks.
 #pragma once
 

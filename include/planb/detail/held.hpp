@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Held, HeldIf: an object whose life begins and ends by hand, in room that is there before and after.
 #pragma once
 

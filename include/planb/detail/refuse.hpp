@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // refuse(): the one way in which the library turns down arguments that make no sense. is_empty(): the commonest of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which planb this is. A test looks that CMake's project has the same version.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // run_with_plan and try_run_with_plan: drive a callable through a plan.
 #pragma once
 

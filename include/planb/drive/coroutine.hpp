@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // co_run_with_plan: a run in a coroutine, for any task type and any event loop.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Emit: what a stream's producer is handed to give its elements.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // PlanStream: the elements that a plan's sources give, as one range.
 #pragma once
 

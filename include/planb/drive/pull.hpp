@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // stream_with_plan: the elements that a plan's sources give, as a range.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // push_with_plan: drive a producer of elements through a plan, into a sink.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // retry: drive a callable through the rules of one resource.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // PlanRun: one run in progress, for programs with their own event loop.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // RunOptions: what one run is told besides its plan.
 #pragma once
 

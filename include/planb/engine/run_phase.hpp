@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // RunPhase: what a run asks of its driver.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // StreamOptions: what one streamed run is told besides its plan.
 #pragma once
 

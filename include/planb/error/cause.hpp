@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Cause: why an attempt failed, whether its error was thrown or returned.
 #pragma once
 

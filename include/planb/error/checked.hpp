@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Checked<T, Error>: a value, or why there is none. What planb gives where bad input is to be expected.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What can be read from an error: its status, code, wait hint and message.
 #pragma once
 

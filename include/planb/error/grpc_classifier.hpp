@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // grpc_classifier: what a gRPC status says about the provider, and so what is to be done.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // http_classifier: reads what a failure says, and about whom, and so what is to be done.
 #pragma once
 

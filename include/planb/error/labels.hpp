@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // parse_label: a value of an enumeration from the word that to_label gives.
 #pragma once
 

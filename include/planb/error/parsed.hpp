@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parsed<T>: what reading a text gave, or where it went wrong and what was expected there.
 #pragma once
 

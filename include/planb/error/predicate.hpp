@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The forms in which a plan takes questions about an error: of a Cause, of one error type, or one of its members.
 #pragma once
 

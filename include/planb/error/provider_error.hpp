@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ProviderError: a ready-made exception for provider clients.
 #pragma once
 

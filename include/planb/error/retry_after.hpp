@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // parse_retry_after: a provider's wait hint, in every form in which one is sent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Verdict: what a classifier or an acceptance check makes of a failure, and what kind of failure it was.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // VerdictReason: why http_classifier judges a failure as it does.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // all_of: several gates as one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CircuitBreaker: a gate that keeps calls away from a provider that is failing.
 #pragma once
 

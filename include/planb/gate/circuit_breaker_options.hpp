@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a circuit breaker is told to do, and what it tells: its options, states, changes and counts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Gate: asked before every attempt of a step, told after it. Circuit breakers and limits are gates.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Limits: so many attempts in a time, so many at once, so many retries for each success.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // GateReason: why a gate refuses an attempt.
 #pragma once
 

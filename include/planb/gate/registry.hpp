@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // GateRegistry: gates by name, each made once, for all plans that use the same provider.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // GateSnapshot: what any gate shows of itself, for lists and dashboards.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // to_json: events, reports, plans and schedules as one line of JSON. for_each_field: the same members, one by one.
 #pragma once
 

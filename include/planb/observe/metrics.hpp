@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Metrics: counts and durations of what runs do, for Prometheus or whatever else collects them.
 #pragma once
 

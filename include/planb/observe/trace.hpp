@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Trace: an event handler that records runs, to be looked at as a timeline.
 #pragma once
 

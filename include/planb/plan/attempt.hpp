@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Attempt: what a running attempt knows of itself.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ExecutionPlan: a fallback chain as a value.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a step's `provide` may be, and how an attempt gets its context from it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Step: one entry of a plan.
 #pragma once
 

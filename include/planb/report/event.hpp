@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The events of a run, and the handlers that take them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a run throws when it fails: one type for each end, all with the report.
 #pragma once
 

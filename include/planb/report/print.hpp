@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Events, causes, reports and durations as text for people, and into streams.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a run ends, and why a step is passed over or left.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // RunReport: who answered, and for every step that the run came to, what became of it.
 #pragma once
 

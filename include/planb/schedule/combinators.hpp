@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Schedules made of schedules. What is marked (reference) means what it means in Effect 4.1.0.
 #pragma once
 

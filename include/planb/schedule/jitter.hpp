@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Delays that are spread at random, so that clients do not come back all at once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // When to try again: schedules that stand by themselves. combinators.hpp makes others of them, jitter.hpp spreads them.
 //
 //   exponential(20ms)                             20ms, 40ms, 80ms, ... for ever

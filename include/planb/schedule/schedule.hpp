@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Schedule and ScheduleRun: the type, and a run through one. The schedules themselves are in schedule.hpp.
 #pragma once
 

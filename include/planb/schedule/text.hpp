@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Schedules as text: to_string and parse_schedule.
 //
 //   spaced(10ms)  exponential(10ms, 1.5)  up_to(jittered(capped(exponential(100ms), 5s)), 4)

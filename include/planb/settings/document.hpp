@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // SettingsDocument: how anybody's document is shown to read_settings, as a tree.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Place, SettingsFault, SettingsOr: where something stands in settings, what is wrong there, and a value or all faults.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // parse_settings, read_settings: settings from text, and from anybody's documents.
 #pragma once
 

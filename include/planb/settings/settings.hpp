@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Settings: fallback chains, their gates and the application's providers as plain data, for operators to change without
 // a compiler. docs/settings.md has the text form and every knob.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // to_string(settings): the text form, written in one way.
 #pragma once
 

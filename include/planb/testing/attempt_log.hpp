@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // AttemptLog: an event handler that remembers.
 #pragma once
 

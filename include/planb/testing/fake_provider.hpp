@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // FakeProvider: a provider defined by what it does at each call.
 #pragma once
 

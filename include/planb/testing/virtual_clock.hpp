@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // VirtualClock: time that passes only when somebody waits for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Time as a run sees it: one monotonic clock, injected.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Durations as text: to_string and parse_duration.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The loop under co_run_with_plan: engine, attempt, outcome, with awaits in between. No policy.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The loop under every driver that calls: engine, attempt, outcome. No policy.
 #pragma once
 

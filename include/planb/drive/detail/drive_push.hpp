@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The loop under a pushed stream: engine, attempt, outcome. No policy.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What committing() holds back, of a pushed stream and of a pulled one: elements in order, until they are given or
 // dropped.
 #pragma once

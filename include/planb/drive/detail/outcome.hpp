@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a driver gives or throws at the end of a run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The attempts of a plan's run, as drive() and its siblings make them; and what is asked of the callables of all
 // drivers.
 #pragma once

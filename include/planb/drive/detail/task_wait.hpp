@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a Task waits and is waited for.
 #pragma once
 

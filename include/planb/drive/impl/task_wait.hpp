@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The definitions of task_wait.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The engine: decides which attempt comes next, how long to wait, and when a run is over. It makes no attempt, does not
 // wait and starts no thread. All drivers are made of it. Here is the class, with what every attempt passes through. Its
 // states are in states.hpp, what is decided in enter.hpp and decide.hpp, its time in time_left.hpp, what others are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The options of a run as the engine sees them: borrowed, from RunOptions or StreamOptions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a run remembers of its steps, and what it decides after a failure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the engine decides after a failed attempt.
 #pragma once
 

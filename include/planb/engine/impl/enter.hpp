@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the engine asks on the way to an attempt: on entering a step, and before each attempt.
 #pragma once
 

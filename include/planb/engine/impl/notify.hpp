@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the engine tells others of an attempt: the handler of events, and the gate of its step.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The report of a run, at any time.
 #pragma once
 

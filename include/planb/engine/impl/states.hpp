@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The states of the engine: how a run begins, goes from one to the next, and ends.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The engine's time: its clock, what the budget leaves, the end of an attempt, and what may come between two elements
 // of a stream.
 #pragma once

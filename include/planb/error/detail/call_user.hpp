@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The one way to call what is the user's: a rule, a gate, an event handler, a clock.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The handlers around every attempt, in one place: an attempt may throw anything.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a Cause handles an error whose type it does not know: one static table for each error type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What an attempt leaves that failed, before the engine hears of it, and how a result that carries an error is read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One wait hint as text, in all of its forms.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What http_classifier knows and was told: its table, how it reads errors, and how it compares codes and messages.
 #pragma once
 

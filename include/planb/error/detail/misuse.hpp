@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // misuse(): what becomes of a caller that breaks a protocol, such as that of a run by hand or of a Task.
 #pragma once
 

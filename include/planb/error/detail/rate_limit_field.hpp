@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The structured RateLimit header: how long until a limit of which nothing remains is filled up again.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The definitions of cause.hpp.
 #pragma once
 
@@ -130,7 +131,7 @@ PLANB_DECL bool CauseAccess::wraps([[maybe_unused]] const std::exception& error,
 
 #if PLANB_HAS_EXCEPTIONS
 // A text for exceptions that no class describes.
-[[nodiscard]] PLANB_COLD PLANB_DECL std::string describe_unknown(const std::exception_ptr& pointer) {
+[[nodiscard]] PLANB_COLD inline std::string describe_unknown(const std::exception_ptr& pointer) {
   try {
     std::rethrow_exception(pointer);
   } catch (const std::exception& e) {
@@ -166,7 +167,7 @@ inline constexpr const ErrorOps* plain_errors[] = {
 };
 
 // The text of a thrown pointer to characters or std::string_view.
-[[nodiscard]] PLANB_COLD PLANB_DECL std::optional<std::string> borrowed_text(const std::exception_ptr& pointer) {
+[[nodiscard]] PLANB_COLD inline std::optional<std::string> borrowed_text(const std::exception_ptr& pointer) {
   try {
     std::rethrow_exception(pointer);
   } catch (const char* text) {
@@ -180,7 +181,7 @@ inline constexpr const ErrorOps* plain_errors[] = {
 }
 
 // The type of what is being handled, or null where only more throws would tell.
-[[nodiscard]] PLANB_DECL TypeId handled_type() noexcept {
+[[nodiscard]] inline TypeId handled_type() noexcept {
 #if PLANB_HAS_CXXABI
   return abi::__cxa_current_exception_type();
 #else

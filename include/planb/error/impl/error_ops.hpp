@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The definitions of error_ops.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The definitions of rate_limit_field.hpp.
 #pragma once
 

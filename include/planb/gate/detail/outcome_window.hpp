@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // OutcomeWindow: how many of the last calls failed, over a sliding time window in bounded memory.
 #pragma once
 

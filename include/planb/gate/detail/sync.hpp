@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The atomics and the mutex that gates are made of. A test that goes through all interleavings puts its own here.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A duration as decimal seconds, exact to the nanosecond.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // JSON (RFC 8259) on one line, valid whatever the texts are.
 #pragma once
 

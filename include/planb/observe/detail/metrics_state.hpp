@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where Metrics counts: series in tables that grow and never shrink, so that they are read and found without a lock.
 #pragma once
 

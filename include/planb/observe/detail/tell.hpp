@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What events and reports say, member by member: the one list under to_json and for_each_field.
 #pragma once
 

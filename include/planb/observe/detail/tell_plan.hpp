@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a plan's steps say of themselves.
 #pragma once
 

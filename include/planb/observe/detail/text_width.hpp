@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How wide texts are where every character has its columns: a terminal, roughly a picture.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A timeline as a picture, readable on light and on dark.
 #pragma once
 

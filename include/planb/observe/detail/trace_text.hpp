@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A timeline for a terminal.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A recorded run, and its attempts as rows of a timeline.
 #pragma once
 

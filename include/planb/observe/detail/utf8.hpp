@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Texts from anywhere as valid UTF-8: what is no character counts as U+FFFD.
 #pragma once
 

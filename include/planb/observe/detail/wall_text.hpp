@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A time of day as text (RFC 3339).
 #pragma once
 

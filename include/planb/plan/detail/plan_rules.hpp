@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a plan derives from its steps, without their context type: what the engine reads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A step as the engine sees it: its rules without its context type. Views into a Step that lives elsewhere.
 #pragma once
 

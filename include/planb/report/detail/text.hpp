@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Bits of text for events and reports.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The definitions of report.hpp.
 #pragma once
 
@@ -42,13 +43,13 @@ PLANB_COLD PLANB_DECL std::optional<TimePoint> RunReport::opens_at() const noexc
 namespace planb::inline PLANB_ABI::detail {
 
 // Why and for how long its gate refuses: "rate limited for 4.2 s".
-[[nodiscard]] PLANB_COLD PLANB_DECL std::string closed_text(const StepReport& step) {
+[[nodiscard]] PLANB_COLD inline std::string closed_text(const StepReport& step) {
   std::string text = gate_text(step.gate_reason.value_or(GateReason::other), step.gate_text);
   if (step.opens_in && step.opens_at) text += open_text(*step.opens_in, *step.opens_at);
   return text;
 }
 
-[[nodiscard]] PLANB_COLD PLANB_DECL std::string step_line(const StepReport& step, bool answered) {
+[[nodiscard]] PLANB_COLD inline std::string step_line(const StepReport& step, bool answered) {
   std::string line = step_label(step.name, step.index) + ": ";
   if (step.skipped) {
     return line + "skipped, " +

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What schedules take as arguments, and how nonsense is turned down.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The schedules that are made of others: what they stand on, and those that have a function of the caller's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The schedules that are not made of others: each a rule, that is, its parameters, the state that it steps through, and
 // one step. Here is the one that has a function of the caller's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A small generator for jitter: eight bytes of state, seeded in nanoseconds and only when first asked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The schedules that are made of others, each with its rule.
 #pragma once
 

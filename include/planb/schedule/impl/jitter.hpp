@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The rules of the jitters.
 #pragma once
 

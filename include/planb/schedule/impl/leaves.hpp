@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The schedules that stand by themselves: each a rule, that is, its parameters, the state that it steps through, and
 // one step.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How schedules are written as text, and read.
 #pragma once
 

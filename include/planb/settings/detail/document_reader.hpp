@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads documents: maps of gates, providers and chains into entries.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the text form and documents are both read as: texts that know their places, and entries of key and value.
 #pragma once
 

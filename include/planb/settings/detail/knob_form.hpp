@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the value of a knob may be, beyond what its member's type says.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How the values of knobs are read, by the type of the member that they fill.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How the values of knobs are written, by the type of the member that holds them; what is not given is left out.
 #pragma once
 

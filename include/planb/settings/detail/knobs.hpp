@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Every knob of settings, once: its name, its member, and what its value may be. Read and written by the same tables.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the text form: lines into words, words into entries.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names and values as the text form of settings writes them, and what UTF-8 is.
 #pragma once
 

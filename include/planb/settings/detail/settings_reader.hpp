@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes Settings of entries, wherever these come from, and finds all that is wrong with them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The words of settings: one for each value of the enumerations that they have, and the nearest to a misspelt one.
 #pragma once
 

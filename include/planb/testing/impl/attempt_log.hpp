@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The definitions of attempt_log.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The definitions of virtual_clock.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Durations as text: 10ms, 1.5s, 2min, 1h30min.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // TimerQueue: the thread that calls what is due in real time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The definitions of duration_text.hpp.
 #pragma once
 
