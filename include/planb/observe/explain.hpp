@@ -10,6 +10,7 @@
 #include <planb/time/clock.hpp>
 #include <planb/time/optional_duration.hpp>
 
+#include <concepts>
 #include <vector>
 
 namespace planb::inline PLANB_ABI {
@@ -39,8 +40,9 @@ template <class Ctx, class Env>
 
 // Of a stream. A step's timeout bounds the silences of its source and not the whole attempt, so that without a budget
 // an attempt has no bound; what the consumer takes is not in it.
-template <class Ctx, class Env>
-[[nodiscard]] Explanation explain(const ExecutionPlan<Ctx, Env>& plan, const StreamOptions& options) {
+// They are named: explain(plan, {.budget = 30s}) is of a call.
+template <class Ctx, class Env, std::same_as<StreamOptions> Options>
+[[nodiscard]] Explanation explain(const ExecutionPlan<Ctx, Env>& plan, const Options& options) {
   return detail::explain(
       plan,
       {.budget = detail::limit(options.budget), .entry = options.entry, .partial = options.partial, .known = true});
