@@ -1,4 +1,5 @@
-// All of planb but the test kit (planb/testing.hpp) and coroutines (planb/coro.hpp).
+// All of planb but the test kit (planb/testing.hpp), coroutines (planb/coro.hpp) and what people look at
+// (planb/observe.hpp).
 #pragma once
 
 #include <planb/drive/committing.hpp>

@@ -2,6 +2,7 @@
 // checks that the reader does not see.
 #pragma once
 
+#include <planb/observe.hpp>
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
