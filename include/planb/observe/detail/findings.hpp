@@ -71,10 +71,12 @@ class StepFindings {
                "; raise max_wait, or use StepEntry::immediate";
       case WorstEnd::out_of_time:
         return wait + "which is all the time that it may have; wait less, or use StepEntry::immediate";
-      default:
-        return "its schedule is asked before its first attempt and has ended by then; give one that recurs, or use "
-               "StepEntry::immediate";
+      case WorstEnd::attempts_spent:
+      case WorstEnd::schedule_ended:
+      case WorstEnd::unknown: break;
     }
+    return "its schedule is asked before its first attempt and has ended by then; give one that recurs, or use "
+           "StepEntry::immediate";
   }
 
   // Step::first_timeout above the budget belongs here too, once there is one: it is legal, and of no effect.
@@ -136,7 +138,8 @@ class StepFindings {
                   "larger budget");
         }
         break;
-      default: break;
+      case WorstEnd::attempts_spent:
+      case WorstEnd::unknown: break;
     }
   }
 

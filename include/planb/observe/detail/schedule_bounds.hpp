@@ -13,9 +13,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
+#include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace planb::inline PLANB_ABI::detail {
@@ -92,6 +94,10 @@ struct BoundsPart {
   bool ended[2] = {};        // of the inner ones: surely
   bool maybe_ended[2] = {};  // or it may have
 
+  [[nodiscard]] bool is(std::initializer_list<Kind> kinds) const noexcept {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  }
+
   [[nodiscard]] Duration time(std::size_t i = 0) const noexcept { return i < times.size() ? times[i] : Duration(); }
 };
 
@@ -156,21 +162,10 @@ class BoundsReader final : public ScheduleWriter {
   }
 
   static void finish(BoundsPart& part) {
-    switch (part.kind) {
-      case Kind::spaced:
-      case Kind::exponential:
-      case Kind::growing:
-      case Kind::recurs:
-      case Kind::duration:
-      case Kind::delays: part.exact = true; break;
-      case Kind::concat:
-      case Kind::both:
-      case Kind::either:
-      case Kind::capped: part.exact = true; break;
-      case Kind::up_to: part.exact = part.count.has_value(); break;
-      case Kind::add_delay: part.exact = !part.by_function; break;
-      default: break;
-    }
+    part.exact = part.is({Kind::spaced, Kind::exponential, Kind::growing, Kind::recurs, Kind::duration, Kind::delays,
+                          Kind::concat, Kind::both, Kind::either, Kind::capped});
+    if (part.kind == Kind::up_to) part.exact = part.count.has_value();
+    if (part.kind == Kind::add_delay) part.exact = !part.by_function;
     for (const BoundsPart& inner : part.inner) part.exact = part.exact && inner.exact;
     if (!part.exact) return;
     part.state.resize(part.node->slot_count());
@@ -318,7 +313,14 @@ class ScheduleBounds {
         if (!part.count && !ask.anywhen) limit(wait, part, part.time());
         return wait;
       }
-      default: return changed(part, ask);
+      case Kind::capped:
+      case Kind::by_a_fifth:
+      case Kind::down_to_zero:
+      case Kind::down_to_half:
+      case Kind::add_delay:
+      case Kind::modify_delay:
+      case Kind::while_input:
+      case Kind::tap: return changed(part, ask);
     }
     return {.may_end = true, .high = ask.cap};
   }
@@ -330,31 +332,25 @@ class ScheduleBounds {
     if (part.kind == Kind::modify_delay) inner_ask.cap = no_cap;
     DelayBounds wait = bounds(part.inner[0], inner_ask);
     if (!wait.may_recur) return wait;
-    switch (part.kind) {
-      case Kind::capped:
-        wait.low_cap = (std::min)(wait.low_cap, part.time());
-        wait.high_cap = (std::min)(wait.high_cap, part.time());
-        break;
-      case Kind::by_a_fifth: spread<ByAFifth>(wait, ask); break;
-      case Kind::down_to_zero: spread<DownToZero>(wait, ask); break;
-      case Kind::down_to_half: spread<DownToHalf>(wait, ask); break;
-      case Kind::add_delay:
-        if (!part.by_function) {
-          lengthen(wait, part.time(), ask);
-        } else {  // by anything
-          wait.high = boundless;
-          cut(wait, ask.cap);
-          wait.high_cap = no_cap;
-        }
-        break;
-      case Kind::modify_delay:
-        wait.low = Duration();
-        wait.high = ask.cap;
-        wait.high_cap = no_cap;
-        break;
-      case Kind::while_input: wait.may_end = true; break;
-      default: break;  // tap changes nothing
+    if (part.kind == Kind::capped) {
+      wait.low_cap = (std::min)(wait.low_cap, part.time());
+      wait.high_cap = (std::min)(wait.high_cap, part.time());
     }
+    if (part.kind == Kind::by_a_fifth) spread<ByAFifth>(wait, ask);
+    if (part.kind == Kind::down_to_zero) spread<DownToZero>(wait, ask);
+    if (part.kind == Kind::down_to_half) spread<DownToHalf>(wait, ask);
+    if (part.kind == Kind::add_delay && !part.by_function) lengthen(wait, part.time(), ask);
+    if (part.kind == Kind::add_delay && part.by_function) {  // by anything
+      wait.high = boundless;
+      cut(wait, ask.cap);
+      wait.high_cap = no_cap;
+    }
+    if (part.kind == Kind::modify_delay) {
+      wait.low = Duration();
+      wait.high = ask.cap;
+      wait.high_cap = no_cap;
+    }
+    if (part.kind == Kind::while_input) wait.may_end = true;
     return wait;
   }
 
@@ -435,31 +431,23 @@ class ScheduleBounds {
     const auto less = [](std::optional<long long> a, std::optional<long long> b) {
       return a && b ? std::optional((std::min)(*a, *b)) : a ? a : b;
     };
-    switch (part.kind) {
-      case Kind::recurs: return part.count.value_or(1);
-      case Kind::duration: return 1;
-      case Kind::delays: return static_cast<long long>(part.times.size());
-      case Kind::both: return less(inner(0), inner(1));
-      case Kind::up_to: return part.count ? less(*part.count, inner(0)) : inner(0);
-      case Kind::concat:
-      case Kind::either: {
-        const std::optional<long long> a = inner(0);
-        const std::optional<long long> b = inner(1);
-        if (!a || !b) return std::nullopt;
-        return part.kind == Kind::concat ? *a + *b : (std::max)(*a, *b);
-      }
-      default: return part.inner.size() == 1 ? inner(0) : std::nullopt;
+    if (part.kind == Kind::recurs) return part.count.value_or(1);
+    if (part.kind == Kind::duration) return 1;
+    if (part.kind == Kind::delays) return static_cast<long long>(part.times.size());
+    if (part.kind == Kind::both) return less(inner(0), inner(1));
+    if (part.kind == Kind::up_to && part.count) return less(*part.count, inner(0));
+    if (part.is({Kind::concat, Kind::either})) {
+      const std::optional<long long> a = inner(0);
+      const std::optional<long long> b = inner(1);
+      if (!a || !b) return std::nullopt;
+      return part.kind == Kind::concat ? *a + *b : (std::max)(*a, *b);
     }
+    return part.inner.size() == 1 ? inner(0) : std::nullopt;
   }
 
   [[nodiscard]] static bool jitters(const BoundsPart& part) {
-    switch (part.kind) {
-      case Kind::by_a_fifth:
-      case Kind::down_to_zero:
-      case Kind::down_to_half:
-      case Kind::decorrelated: return true;
-      default: return std::any_of(part.inner.begin(), part.inner.end(), [](const auto& p) { return jitters(p); });
-    }
+    return part.is({Kind::by_a_fifth, Kind::down_to_zero, Kind::down_to_half, Kind::decorrelated}) ||
+           std::any_of(part.inner.begin(), part.inner.end(), [](const BoundsPart& p) { return jitters(p); });
   }
 
   BoundsPart root_;

@@ -97,20 +97,25 @@ class StepWalk {
         since = time_ == boundless ? boundless : time_ - *first_ask_;
       }
       delay = schedule_->next({.low_gap = low_gap_, .high_gap = high_gap_, .since = since});
-      if (!delay.may_recur) return worst_.end = WorstEnd::schedule_ended, false;
+      if (!delay.may_recur) return stop(WorstEnd::schedule_ended);
       time_ = (std::min)(time_, add(*first_ask_, delay.until));
       waits_ = (std::min)(waits_, delay.until);
     }
     worst_.wait = delay.low;
-    if (step_.max_wait && delay.low > *step_.max_wait) return worst_.end = WorstEnd::wait_too_long, false;
+    if (step_.max_wait && delay.low > *step_.max_wait) return stop(WorstEnd::wait_too_long);
     low_time_ = add(low_time_, delay.low);
-    if (low_time_ >= room_.time_left && room_.time_left != boundless) return worst_.end = WorstEnd::out_of_time, false;
+    if (low_time_ >= room_.time_left && room_.time_left != boundless) return stop(WorstEnd::out_of_time);
     const Duration most = longest(delay.high);
     time_ = add(time_, most);
     waits_ = add(waits_, most);
     low_gap_ = delay.low;
     high_gap_ = add(most, attempt_time());
     return true;
+  }
+
+  [[nodiscard]] bool stop(WorstEnd end) noexcept {
+    worst_.end = end;
+    return false;
   }
 
   [[nodiscard]] Duration attempt_time() const noexcept { return add(longest_admission(step_), room_.attempt_time); }
