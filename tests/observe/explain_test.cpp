@@ -51,13 +51,17 @@ Explanation of(Step<int> step, const RunOptions& options = {}) {
 
 // For all that one can tell, it may be closed.
 struct AnyGate final : planb::Gate {
-  planb::Admission admit(TimePoint) override { return {planb::Permit(*this, 1), {}}; }
-  [[nodiscard]] TimePoint opens_at(TimePoint now) const override { return now; }
+  explicit AnyGate(planb::Duration patience = {}) : patience_(patience) {}
+
+  planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 1); }
+  [[nodiscard]] TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+  [[nodiscard]] planb::Duration patience() const override { return patience_; }
 
  private:
-  void on_success(std::uint64_t, TimePoint) override {}
-  void on_failure(std::uint64_t, const Cause&, TimePoint) override {}
-  void on_dropped(std::uint64_t) noexcept override {}
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+  void on_dropped(std::uint64_t, bool) noexcept override {}
+
+  planb::Duration patience_;
 };
 
 }  // namespace
@@ -401,4 +405,19 @@ TEST_CASE("explain: every kind of finding has words") {
   for (int i = 0; i <= static_cast<int>(FindingKind::reserve_unused); ++i) {
     CHECK(std::string(planb::to_string(static_cast<FindingKind>(i))) != "unknown");
   }
+}
+
+TEST_CASE("explain: a gate's patience counts once per attempt, and no longer than max_wait") {
+  const auto worst = [](std::optional<planb::Duration> max_wait) {
+    const Explanation explanation = of({.name = "patient",
+                                        .provide = 1,
+                                        .attempts = 3,
+                                        .schedule = planb::spaced(1s),
+                                        .max_wait = max_wait,
+                                        .timeout = 10s,
+                                        .gate = std::make_shared<AnyGate>(2s)});
+    return explanation.worst.time;
+  };
+  CHECK(worst(5s) == 3 * 12s + 2 * 5s);  // a wait hint up to max_wait
+  CHECK(worst(1s) == 3 * 11s + 2 * 1s);
 }

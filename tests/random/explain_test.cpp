@@ -161,7 +161,7 @@ class Maker {
     }
     if (dice.percent(25)) {
       setting_.gated = true;
-      s.gate = planb::circuit_breaker({.failures = dice.between(1, 3), .open_for = some_time() + ms(1)});
+      s.gate = planb::circuit_breaker({.failure_threshold = dice.between(1, 3), .open_for = some_time() + ms(1)});
     }
     return s;
   }
@@ -204,7 +204,7 @@ class Player {
           static_cast<void>(planb::try_run_with_plan(plan, call, options<planb::RunOptions>()));
           break;
         case Form::pushed:
-          planb::stream_with_plan(
+          planb::push_with_plan(
               plan,
               [this](int&, const auto& emit, const Attempt& attempt) {
                 for (int i = elements(); i != 0; --i) {
@@ -295,6 +295,7 @@ class Player {
         [this](const planb::AttemptSuccess& e) { spent(cost(e.step_index), e.at); },
         [this](const planb::AttemptFailure& e) { spent(cost(e.step_index), e.at); },
         [this](const planb::StepSkipped& e) { waited(cost(e.step_index), e.at); },
+        [](const auto&) {},
     });
   }
   Cost& cost(int step) { return seen_.steps[static_cast<std::size_t>(step)]; }

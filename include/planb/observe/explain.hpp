@@ -5,7 +5,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/engine/run_options.hpp>
 #include <planb/engine/stream_options.hpp>
-#include <planb/observe/detail/explain_plan.hpp>
+#include <planb/observe/detail/terms.hpp>
 #include <planb/observe/explanation.hpp>
 #include <planb/plan/plan.hpp>
 #include <planb/time/clock.hpp>
@@ -18,11 +18,14 @@ namespace planb::inline PLANB_ABI {
 
 namespace detail {
 
+[[nodiscard]] Explanation explain_plan(const PlanView& plan, const std::vector<Duration>& reserves,
+                                       const RunTerms& terms);
+
 template <class Ctx, class Env>
 [[nodiscard]] Explanation explain(const ExecutionPlan<Ctx, Env>& plan, const RunTerms& terms) {
   std::vector<Duration> reserves;
   for (const Step<Ctx, Env>& step : plan.steps()) reserves.push_back(step.reserve);
-  return detail::explain_plan(PlanAccess::storage(plan).view, reserves, terms);
+  return detail::explain_plan(PlanAccess::storage(plan).rules.view(), reserves, terms);
 }
 
 }  // namespace detail
@@ -56,3 +59,7 @@ template <class Ctx, class Env>
 }
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/observe/impl/explain.hpp>  // IWYU pragma: export
+#endif

@@ -9,6 +9,9 @@
 #include <planb/schedule/detail/combinators.hpp>
 #include <planb/schedule/detail/node.hpp>
 #include <planb/schedule/detail/random.hpp>
+#include <planb/schedule/impl/combinators.hpp>
+#include <planb/schedule/impl/jitter.hpp>
+#include <planb/schedule/impl/leaves.hpp>
 #include <planb/schedule/schedule.hpp>
 #include <planb/time/clock.hpp>
 

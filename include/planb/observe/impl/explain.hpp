@@ -8,6 +8,7 @@
 #include <planb/observe/detail/explain_text.hpp>
 #include <planb/observe/detail/findings.hpp>
 #include <planb/observe/detail/worst_case.hpp>
+#include <planb/observe/explain.hpp>
 #include <planb/observe/explanation.hpp>
 #include <planb/plan/detail/step_policy.hpp>
 #include <planb/time/clock.hpp>
@@ -105,7 +106,7 @@ class PlanExplainer {
   Duration longest_share_{};
 };
 
-[[nodiscard]] inline Explanation explain_plan(const PlanView& plan, const std::vector<Duration>& reserves,
+PLANB_DECL Explanation explain_plan(const PlanView& plan, const std::vector<Duration>& reserves,
                                               const RunTerms& terms) {
   return PlanExplainer(plan, reserves, terms).explain();
 }
