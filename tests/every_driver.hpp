@@ -43,7 +43,9 @@ Made observed(const char* driver, Run run) {
     made.thrown = error.what();
     made.nested = nested_text(error);
   }
-  made.events = log.lines();
+  for (const planb::Event& event : log.events()) {  // but what only streams have
+    if (event.get_if<planb::FirstOutput>() == nullptr) made.events.push_back(to_string(event));
+  }
   return made;
 }
 

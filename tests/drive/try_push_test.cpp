@@ -71,9 +71,8 @@ TEST_CASE("a stream that fails is a PlanError with the report; it does not throw
     throw planb::ProviderError(500 + client.id);
   };
   Items items;
-  const auto result =
-      try_push_with_plan(two_steps(), fails, [&](int item) { items.push_back(item); },
-                         {.partial = planb::PartialStream::prevent_fallback});
+  const auto result = try_push_with_plan(two_steps(), fails, [&](int item) { items.push_back(item); },
+                                         {.partial = planb::PartialStream::prevent_fallback});
   REQUIRE_FALSE(result.has_value());
   CHECK(result.error().end() == RunEnd::exhausted);
   CHECK(result.report().delivered == 1);
