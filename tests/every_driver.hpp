@@ -43,9 +43,7 @@ Made observed(const char* driver, Run run) {
     made.thrown = error.what();
     made.nested = nested_text(error);
   }
-  for (const planb::Event& event : log.events()) {  // but what only streams have
-    if (event.get_if<planb::FirstOutput>() == nullptr) made.events.push_back(to_string(event));
-  }
+  made.events = log.lines();
   return made;
 }
 

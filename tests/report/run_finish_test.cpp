@@ -184,7 +184,7 @@ TEST_CASE("every run that began ends with one RunFinish, after everything else")
       way.out(log);
     } catch (...) {  // as it should
     }
-    const std::vector<planb::Event> events = log.events();
+    const std::vector<planb::Event> events = log.all();
     REQUIRE_FALSE(events.empty());
     CHECK(log.of<RunFinish>().size() == 1);
     const RunFinish* const last = events.back().get_if<RunFinish>();
@@ -207,7 +207,7 @@ TEST_CASE("a run that never began has no end") {
         two_steps(), [](Client&) { return std::vector<int>{1}; }, telling<StreamOptions>(log));
   }
   { const auto task = planb::co_run_with_plan<planb::Task<int>>(two_steps(), co_answers, no_wait, telling(log)); }
-  CHECK(log.events().empty());
+  CHECK(log.all().empty());
 }
 
 TEST_CASE("it comes before the result or the exception reaches the caller, and after the context has ended") {
