@@ -148,7 +148,13 @@ class Engine {
   [[nodiscard]] RunReport report() const;
   // The report of a success that is about to be told. Where there is no memory for it, it says less: its steps are
   // missing.
-  [[nodiscard]] RunReport success_report() const;
+  [[nodiscard]] RunReport success_report();
+
+  // Before the first next(): the report is to have times. It has them too where there is a handler.
+  void keep_times() noexcept {
+    timed_ = true;
+    quiet_ = false;
+  }
 
  private:
   // In `deciding` and `starting` the run is being driven already, and a handler or a rule that drives it is refused.
@@ -234,8 +240,8 @@ class Engine {
     state_ = State::entering;
   }
 
-  // Every run that began ends here, whichever way: the place for what is told of that. Not here itself, but after it,
-  // where handlers may be called: they are also to be told of the attempt's end, and that first.
+  // Every run that began ends here, whichever way. That is notified later, by notify_finish(): an attempt's end comes
+  // first.
   void finish(RunEnd end) noexcept {
     end_ = end;
     state_ = State::over;
@@ -331,6 +337,13 @@ class Engine {
   // --- What others are told, in notify.hpp ---------------------------------------------------------------------------
 
   void notify_success();
+  // The run has begun, or is over: where that is to be noted or told.
+  void begin_run();
+  void notify_finish();
+  void finish_if_over() {
+    if (timed_ && state_ == State::over) [[unlikely]]
+      notify_finish();
+  }
   void notify_failure(Move move, std::optional<Verdict> verdict, Now& now);
   [[nodiscard]] bool notify_first_output(Now& now);
   [[nodiscard]] bool notify_permit(Now& now);
@@ -361,11 +374,14 @@ class Engine {
   int step_ = 0;
   State state_ = State::entering;
   RunEnd end_ = RunEnd::running;
-  const bool quiet_;  // no handler, budget, stop token, scheduled entry or limit to output: nobody to be asked or told
+  bool quiet_;  // no handler, budget, stop token, scheduled entry or limit to output: nobody to be asked or told
   bool guarded_ = false;  // next_guarded was said: only steps whose enter_when accepts the cause
   bool watched_ = false;  // a stop, the budget or a timeout may end the attempt between two elements, or output_due_
   // And the others.
   const bool handled_ = false;  // there is a handler of events
+  bool timed_ = false;          // it or the caller is told how long everything took
+  bool begun_ = false;          // of a run with times: next() was asked
+  bool finish_notified_ = false;
   const bool has_budget_ = false;
   bool guard_accepted_ = false;     // guarded_, and a step's enter_when accepted
   bool lacked_time_ = false;        // the last decision was for lack of time
@@ -390,6 +406,7 @@ class Engine {
   std::optional<ScheduleRun> schedule_;  // of the step at step_
   std::optional<Cause> callback_error_;
   std::unique_ptr<RefusalWords> words_;
+  std::unique_ptr<RunTimes> times_;  // of a run with times; none where there was no memory for it
   InlineVector<StepRecord, 4> records_;
 };
 

@@ -3,14 +3,17 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/detail/inline_vector.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/verdict.hpp>
 #include <planb/gate/gate.hpp>
+#include <planb/plan/attempt.hpp>
 #include <planb/report/event.hpp>
 #include <planb/time/clock.hpp>
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace planb::inline PLANB_ABI::detail {
@@ -49,6 +52,27 @@ struct RefusalWords {
   std::string text = {};
   std::string gate = {};
   std::unique_ptr<RefusalWords> before = nullptr;
+};
+
+// When a run began and what its steps spent, for its report.
+struct RunTimes {
+  struct Step {
+    Duration attempts{};
+    Duration waits{};
+    std::optional<TimePoint> failed_at = std::nullopt;
+  };
+
+  TimePoint began{};
+  TimePoint waits_since = no_deadline;  // while it waits
+  InlineVector<Step, 4> steps = {};
+
+  // Of a step, or null where there is no memory for it.
+  [[nodiscard]] Step* of(int step) noexcept;
+  void begin_wait(TimePoint now) noexcept {
+    if (waits_since == no_deadline) waits_since = now;
+  }
+  void end_wait(int step, TimePoint now) noexcept;
+  void end_attempt(int step, Duration took, bool failed, TimePoint now) noexcept;
 };
 
 // What follows a failed attempt. A retry comes after the engine's delay_.

@@ -64,7 +64,7 @@ PLANB_DECL void Engine::fail_and_decide(Cause&& cause, std::optional<Verdict> ac
     cause = std::move(*callback_error_);
     callback_error_.reset();
   }
-  if (wanted<AttemptFailure>()) static_cast<void>(now());  // before its rules, which may take their time
+  if (timed_) static_cast<void>(now());  // before its rules, which may take their time
   if (!quiet_ || site_.clock != nullptr) look_at_time(cause, now);
   close_attempt();
   remember(std::move(cause));
@@ -93,6 +93,8 @@ PLANB_DECL void Engine::fail_and_decide(Cause&& cause, std::optional<Verdict> ac
   if (!quiet_) notify_failure(move, verdict, now);
   follow(move, now);
   leave_if_clock_threw();
+  finish_if_over();
+  leave_if_clock_threw();
 }
 
 // Out of the way of what is quick.
@@ -119,6 +121,8 @@ PLANB_COLD PLANB_DECL void Engine::fail_by_callback(Cause&& cause, Cause&& error
   const RunEnd end = end_by_callback(std::move(error));
   notify_failure({.run_end = end}, std::nullopt, now);
   finish_after(end);
+  leave_if_clock_threw();
+  finish_if_over();
   leave_if_clock_threw();
 }
 
@@ -238,6 +242,7 @@ PLANB_DECL void Engine::follow(const Move& move, Now& now) {
       if (delay_ > Duration::zero()) {
         due_ = add(now(), delay_);
         state_ = State::waiting;
+        if (times_ != nullptr) times_->begin_wait(now());
       }
       break;
     case NextMove::next_step: go_to_next_step(); break;

@@ -69,6 +69,7 @@ PLANB_DECL bool Engine::try_enter(Now& now) {
   if (delay > Duration::zero()) {
     due_ = add(now(), delay);
     state_ = State::waiting;
+    if (times_ != nullptr) times_->begin_wait(now());
   } else {
     state_ = State::ready;
   }
@@ -162,6 +163,7 @@ PLANB_DECL bool Engine::waits_for_gate(const GateRefusal& refusal, Now& now) {
   gate_since_ = since;
   due_ = next;
   state_ = State::waiting;
+  if (times_ != nullptr) times_->begin_wait(now());
   return true;
 }
 
@@ -178,7 +180,7 @@ PLANB_DECL bool Engine::start() {
   Now now(*this);
   state_ = State::deciding;
   if (stopped()) return finish(RunEnd::interrupted), false;
-  if (policy().timeout || handled_) static_cast<void>(now());  // before anything is taken or told
+  if (policy().timeout || timed_) static_cast<void>(now());  // before anything is taken or told
   if (out_of_budget(now)) return finish(RunEnd::deadline), false;
   if (clock_threw()) return false;
   const Duration left = time_left(now);
@@ -214,10 +216,10 @@ PLANB_DECL bool Engine::start() {
     timeout_end = add(now(), *step.timeout);
   }
   limit_attempt(timeout_end);
-  output_due_ = permit_.has_value();
+  output_due_ = permit_.has_value() || wanted<FirstOutput>();
   watched_ = output_due_ || may_be_cut_short();
   site_.stop = &options_.stop();
-  if (handled_) started_ = now();
+  if (timed_) started_ = now();
   const Duration gate_wait = gate_since_ == no_deadline ? Duration() : between(gate_since_, now());
   gate_since_ = no_deadline;
   if (permit_) permit_->use();

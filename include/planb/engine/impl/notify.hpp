@@ -36,7 +36,7 @@ PLANB_DECL std::string Engine::label() const noexcept { return detail::text_to_n
 // A handler changes nothing.
 PLANB_DECL void Engine::notify(const Event& event) {
   const auto call = [&] {
-    if (event.get_if<StepSkipped>() != nullptr) {
+    if (event.get_if<StepSkipped>() != nullptr || event.get_if<RunFinish>() != nullptr) {  // of no attempt
       options_.on_event()(event);
     } else {
       const CurrentMetadata::Scope scope(metadata());
@@ -49,6 +49,7 @@ PLANB_DECL void Engine::notify(const Event& event) {
 }
 
 PLANB_DECL void Engine::notify_failure(Move move, std::optional<Verdict> verdict, Now& now) {
+  if (times_ != nullptr) times_->end_attempt(step_, between(started_, now()), true, now());
   if (!wanted<AttemptFailure>()) return;
   NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
   if (move.reason == LeaveReason::gate_closed) next.gate_reason = record_->gate_reason;
@@ -87,14 +88,65 @@ PLANB_DECL void Engine::notify_success() {
   };
   detail::call_user(tell_gate, caught, unwound);
   permit_.reset();
+  if (times_ != nullptr) times_->end_attempt(step_, between(started_, now()), false, now());
   if (wanted<AttemptSuccess>()) {
     notify(Event(AttemptSuccess{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
                                 label()}));
   }
+  finish_if_over();
 #if PLANB_HAS_EXCEPTIONS
   if (defect != nullptr) std::rethrow_exception(defect);
   if (clock_threw()) std::rethrow_exception(std::exchange(clock_error_, nullptr));
 #endif
+}
+
+// --- The run ---------------------------------------------------------------------------------------------------------
+
+// Without memory for the times, the report has none.
+PLANB_COLD PLANB_DECL void Engine::begin_run() {
+  begun_ = true;
+  Now now(*this);
+  const TimePoint began = has_budget_ ? latest_ : now();
+  detail::call_user([&] { times_ = std::make_unique<RunTimes>(); }, [] {});
+  if (times_ != nullptr) times_->began = began;
+}
+
+PLANB_COLD PLANB_DECL void Engine::notify_finish() {
+  if (std::exchange(finish_notified_, true) || !wanted<RunFinish>()) return;
+  Now now(*this);
+  const TimePoint at = now();
+  const auto less = [this] {
+    RunReport result;
+    result.attempts = here_.attempt;
+    return result;
+  };
+  RunFinish finished{.end = end_, .at = at, .label = label()};
+  finished.report = detail::call_user([this] { return report(); }, less);
+  finished.report.end = end_;
+  if (times_ != nullptr) finished.duration = between(times_->began, at);
+  notify(Event(std::move(finished)));
+}
+
+PLANB_COLD PLANB_DECL RunTimes::Step* RunTimes::of(int step) noexcept {
+  const auto place = static_cast<std::size_t>(step);
+  const auto reach = [&] {
+    while (steps.size() <= place) steps.emplace_back();
+  };
+  detail::call_user(reach, [] {});
+  return place < steps.size() ? &steps[place] : nullptr;
+}
+
+PLANB_COLD PLANB_DECL void RunTimes::end_wait(int step, TimePoint now) noexcept {
+  if (waits_since == no_deadline) return;
+  if (Step* const spent = of(step)) spent->waits = add(spent->waits, between(waits_since, now));
+  waits_since = no_deadline;
+}
+
+PLANB_COLD PLANB_DECL void RunTimes::end_attempt(int step, Duration took, bool failed, TimePoint now) noexcept {
+  Step* const spent = of(step);
+  if (spent == nullptr) return;
+  spent->attempts = add(spent->attempts, took);
+  if (failed) spent->failed_at = now;
 }
 
 // --- The gate --------------------------------------------------------------------------------------------------------
@@ -157,9 +209,16 @@ PLANB_COLD PLANB_DECL bool Engine::notify_first_output(Now& now) {
   const auto caught = [this] {
     if (Cause thrown = Cause::current(); thrown.kind() == CauseKind::defect) callback_error_.emplace(std::move(thrown));
   };
-  detail::call_user([&] { permit_->first_output(now); }, caught);
+  const auto tell_gate = [&] {
+    if (permit_) permit_->first_output(now);
+  };
+  detail::call_user(tell_gate, caught);
+  if (!callback_error_ && wanted<FirstOutput>()) {
+    notify(Event(FirstOutput{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
+                             label()}));
+  }
   end_factory();
-  return !callback_error_ && !clock_threw();
+  return !callback_error_ && !clock_threw() && !stopped();
 }
 
 // --- Causes that leave the engine ------------------------------------------------------------------------------------

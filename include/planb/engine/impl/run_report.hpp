@@ -21,6 +21,10 @@ PLANB_COLD PLANB_DECL RunReport Engine::report() const {
   report.label = label();
   if (report.end == RunEnd::succeeded) report.answered_step = step_;
   if (failed_ != nullptr) report.last_failed = static_cast<int>(failed_ - records_.data());
+  if (times_ != nullptr) {
+    report.started_at = times_->began;
+    report.duration = between(times_->began, latest_);
+  }
   if (callback_error_) report.rule_error = copy_to_notify(*callback_error_);
   report.steps.reserve(records_.size());
   for (const StepRecord& record : records_) {
@@ -36,6 +40,19 @@ PLANB_COLD PLANB_DECL RunReport Engine::report() const {
     step.alert = record.alert;
     if (record.judged) step.verdict = record.verdict;
     step.index = index;
+    if (times_ != nullptr) {
+      // A running attempt, or wait, counts as far as it is known.
+      const bool here = index == step_ && state_ != State::over;
+      const RunTimes::Step* const spent =
+          index < static_cast<int>(times_->steps.size()) ? &times_->steps[static_cast<std::size_t>(index)] : nullptr;
+      step.attempt_time = spent != nullptr ? spent->attempts : Duration();
+      if (here && running()) step.attempt_time = add(*step.attempt_time, between(started_, latest_));
+      step.wait_time = spent != nullptr ? spent->waits : Duration();
+      if (here && times_->waits_since != no_deadline) {
+        step.wait_time = add(*step.wait_time, between(times_->waits_since, latest_));
+      }
+      if (spent != nullptr) step.failed_at = spent->failed_at;
+    }
     if (record.refused) {
       step.opens_at = record.opens_at;
       step.opens_in = record.opens_at == no_deadline ? (Duration::max)() : between(record.refused_at, record.opens_at);
@@ -50,7 +67,9 @@ PLANB_COLD PLANB_DECL RunReport Engine::report() const {
   return report;
 }
 
-PLANB_DECL RunReport Engine::success_report() const {
+PLANB_DECL RunReport Engine::success_report() {
+  if (times_ != nullptr) detail::call_user([this] { latest_ = clock().now(); }, [] {});  // a success stays one
+
   const auto less = [this] {
     RunReport result;
     result.attempts = here_.attempt;

@@ -87,6 +87,7 @@ PLANB_COLD PLANB_DECL void Engine::move_own_stop(TimePoint due) {
 PLANB_COLD PLANB_DECL void Engine::leave_with_clock_error() {
   finish(RunEnd::interrupted);
   permit_.reset();
+  finish_if_over();
   std::rethrow_exception(std::exchange(clock_error_, nullptr));
 }
 #endif
