@@ -339,10 +339,10 @@ class Engine {
   void notify_success();
   // The run has begun, or is over: where that is to be noted or told.
   void begin_run();
-  void notify_finish();
-  void finish_if_over() {
+  void notify_finish(Now& now);
+  void finish_if_over(Now& now) {
     if (timed_ && state_ == State::over) [[unlikely]]
-      notify_finish();
+      notify_finish(now);
   }
   void notify_failure(Move move, std::optional<Verdict> verdict, Now& now);
   [[nodiscard]] bool notify_first_output(Now& now);

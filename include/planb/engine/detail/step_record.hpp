@@ -62,7 +62,7 @@ struct RunTimes {
     std::optional<TimePoint> failed_at = std::nullopt;
   };
 
-  TimePoint began{};
+  TimePoint began = no_deadline;  // until the run first reads its clock
   TimePoint waits_since = no_deadline;  // while it waits
   InlineVector<Step, 4> steps = {};
 

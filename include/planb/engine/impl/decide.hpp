@@ -93,7 +93,7 @@ PLANB_DECL void Engine::fail_and_decide(Cause&& cause, std::optional<Verdict> ac
   if (!quiet_) notify_failure(move, verdict, now);
   follow(move, now);
   leave_if_clock_threw();
-  finish_if_over();
+  finish_if_over(now);
   leave_if_clock_threw();
 }
 
@@ -122,7 +122,7 @@ PLANB_COLD PLANB_DECL void Engine::fail_by_callback(Cause&& cause, Cause&& error
   notify_failure({.run_end = end}, std::nullopt, now);
   finish_after(end);
   leave_if_clock_threw();
-  finish_if_over();
+  finish_if_over(now);
   leave_if_clock_threw();
 }
 

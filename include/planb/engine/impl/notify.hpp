@@ -93,7 +93,7 @@ PLANB_DECL void Engine::notify_success() {
     notify(Event(AttemptSuccess{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
                                 label()}));
   }
-  finish_if_over();
+  finish_if_over(now);
 #if PLANB_HAS_EXCEPTIONS
   if (defect != nullptr) std::rethrow_exception(defect);
   if (clock_threw()) std::rethrow_exception(std::exchange(clock_error_, nullptr));
@@ -105,15 +105,12 @@ PLANB_DECL void Engine::notify_success() {
 // Without memory for the times, the report has none.
 PLANB_COLD PLANB_DECL void Engine::begin_run() {
   begun_ = true;
-  Now now(*this);
-  const TimePoint began = has_budget_ ? latest_ : now();
   detail::call_user([&] { times_ = std::make_unique<RunTimes>(); }, [] {});
-  if (times_ != nullptr) times_->began = began;
+  if (times_ != nullptr && has_budget_) times_->began = latest_;
 }
 
-PLANB_COLD PLANB_DECL void Engine::notify_finish() {
+PLANB_COLD PLANB_DECL void Engine::notify_finish(Now& now) {
   if (std::exchange(finish_notified_, true) || !wanted<RunFinish>()) return;
-  Now now(*this);
   const TimePoint at = now();
   const auto less = [this] {
     RunReport result;

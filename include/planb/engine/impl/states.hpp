@@ -50,10 +50,12 @@ PLANB_NOINLINE PLANB_DECL RunPhase Engine::proceed() {
       case State::attempting: misuse("next() was called while an attempt is running; say succeed() or fail() first");
       case State::starting:
       case State::deciding: misuse_from_within("next()");
-      case State::over:
-        finish_if_over();
+      case State::over: {
+        Now now(*this);
+        finish_if_over(now);
         leave_if_clock_threw();
         return RunPhase::over;
+      }
       case State::entering:
         enter();
         leave_if_clock_threw();
@@ -102,7 +104,7 @@ PLANB_COLD PLANB_DECL void Engine::abandon() {
   remember(std::move(cause));
   notify_failure({.run_end = RunEnd::interrupted}, std::nullopt, now);
   finish(RunEnd::interrupted);
-  finish_if_over();
+  finish_if_over(now);
 #if PLANB_HAS_EXCEPTIONS
   clock_error_ = nullptr;  // what is on its way is more important, and a destructor lets nothing out
 #endif
@@ -127,14 +129,15 @@ PLANB_DECL Engine::~Engine() noexcept(false) {
   if (running()) abandon();
   if (begun_ && !finish_notified_) [[unlikely]] {  // between two attempts, or its thread goes away
     if (state_ != State::over) finish(RunEnd::interrupted);
-    notify_finish();
+    Now now(*this);
+    notify_finish(now);
   }
 }
 
 PLANB_DECL void Engine::succeed() {
   close_attempt();
   finish(RunEnd::succeeded);
-  if (permit_ || handled_) notify_success();
+  if (permit_ || timed_) notify_success();
 }
 
 PLANB_DECL void Engine::finish_without_steps() noexcept {

@@ -66,6 +66,7 @@ PLANB_DECL bool Engine::time_was_up(Now& now) const {
 
 PLANB_DECL TimePoint Engine::read_clock() {
   detail::call_user([this] { latest_ = clock().now(); }, [this] { keep_clock_error(); });
+  if (times_ != nullptr && times_->began == no_deadline) times_->began = latest_;
   return latest_;
 }
 
@@ -87,8 +88,10 @@ PLANB_COLD PLANB_DECL void Engine::move_own_stop(TimePoint due) {
 PLANB_COLD PLANB_DECL void Engine::leave_with_clock_error() {
   finish(RunEnd::interrupted);
   permit_.reset();
-  finish_if_over();
-  std::rethrow_exception(std::exchange(clock_error_, nullptr));
+  std::exception_ptr error = std::exchange(clock_error_, nullptr);
+  Now now(*this);
+  finish_if_over(now);
+  std::rethrow_exception(error);
 }
 #endif
 
