@@ -40,8 +40,13 @@ namespace planb::inline PLANB_ABI::detail {
 class Engine {
  public:
   template <class Options>
-  Engine(const PlanView& plan, const Options& options, PartialStream partial = PartialStream::allow)
-      : Engine(plan, OptionsView(options), partial) {}
+  Engine(const PlanView& plan, const Options& options) : Engine(plan, OptionsView(options), PartialStream::allow) {}
+  // Of a stream.
+  template <class Options>
+  Engine(const PlanView& plan, const Options& options, PartialStream partial)
+      : Engine(plan, OptionsView(options), partial) {
+    streaming_ = true;
+  }
 
   // A run without options whose first attempt was made without an engine. It is running: say succeed() or fail(). Where
   // a gate let it pass, that has given the permit.
@@ -291,6 +296,7 @@ class Engine {
   [[nodiscard]] LeaveReason objection(Now& now);
   [[nodiscard]] LeaveReason spent(const Cause& cause) const;
   [[nodiscard]] LeaveReason heed_hint(const Cause& cause, Duration& wait) const;
+  void spread_hint(Now& now);
   [[nodiscard]] std::optional<Duration> ask_schedule(const Cause& cause, Now& now);
   [[nodiscard]] Move leave(LeaveReason reason) noexcept;
   void follow(const Move& move, Now& now);
@@ -385,6 +391,8 @@ class Engine {
   const bool has_budget_ = false;
   bool guard_accepted_ = false;     // guarded_, and a step's enter_when accepted
   bool lacked_time_ = false;        // the last decision was for lack of time
+  bool streaming_ = false;          // of a stream, or of a run by hand, which may be one
+  bool first_due_ = false;          // the attempt's deadline is that of its first output: Step::first_timeout
   bool output_due_ = false;         // the gate is to be told of the attempt's first element
   bool budget_ends_first_ = false;  // at attempt_end_, earlier than the step's timeout ends the running attempt
   const PartialStream partial_ = PartialStream::allow;

@@ -181,7 +181,9 @@ PLANB_DECL LeaveReason Engine::objection(Now& now) {
     if (!wait) return LeaveReason::schedule_ended;
     delay_ = *wait;
   }
+  const Duration own = delay_;
   if (const LeaveReason reason = heed_hint(cause, delay_); reason != LeaveReason::none) return reason;
+  if (delay_ > own && step.spreads_hints) spread_hint(now);
   if (has_budget_ && delay_ >= time_left(now)) return LeaveReason::out_of_time;
   if (step.gate != nullptr) {
     const GateRequest request = next_request(now);
@@ -214,6 +216,17 @@ PLANB_DECL LeaveReason Engine::heed_hint(const Cause& cause, Duration& wait) con
     if (!max_wait && wait > longest_hint) return LeaveReason::wait_too_long;
   }
   return max_wait && wait > *max_wait ? LeaveReason::wait_too_long : LeaveReason::none;
+}
+
+// So that not all who got the same hint come back at the same moment: never earlier, and still within the bounds.
+PLANB_COLD PLANB_DECL void Engine::spread_hint(Now& now) {
+  Duration most = policy().max_wait.value_or((Duration::max)());
+  if (has_budget_) {
+    const Duration left = add(time_left(now), Duration(-1));
+    if (left < most) most = left;
+  }
+  const Duration spread = schedule_->spread(delay_);
+  if (most > delay_) delay_ = spread < most ? spread : most;
 }
 
 PLANB_DECL std::optional<Duration> Engine::ask_schedule(const Cause& cause, Now& now) {

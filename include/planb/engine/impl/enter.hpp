@@ -180,7 +180,7 @@ PLANB_DECL bool Engine::start() {
   Now now(*this);
   state_ = State::deciding;
   if (stopped()) return finish(RunEnd::interrupted), false;
-  if (policy().timeout || timed_) static_cast<void>(now());  // before anything is taken or told
+  if (policy().timeout || policy().first_timeout || timed_) static_cast<void>(now());  // before anything is taken or told
   if (out_of_budget(now)) return finish(RunEnd::deadline), false;
   if (clock_threw()) return false;
   const Duration left = time_left(now);
@@ -211,9 +211,10 @@ PLANB_DECL bool Engine::start() {
     attempt_end_ = add(now(), left);
   }
   TimePoint timeout_end = no_deadline;
-  if (step.timeout) {
+  first_due_ = streaming_ && step.first_timeout;
+  if (const std::optional<Duration>& timeout = first_due_ ? step.first_timeout : step.timeout) {
     site_.clock = &clock();
-    timeout_end = add(now(), *step.timeout);
+    timeout_end = add(now(), *timeout);
   }
   limit_attempt(timeout_end);
   output_due_ = permit_.has_value() || wanted<FirstOutput>();

@@ -33,6 +33,7 @@ enum class StepKind : unsigned char {
 struct StepPolicy {
   std::string_view name;
   StepKind kind = StepKind::quick;
+  bool spreads_hints = false;  // its schedule has a jitter
   int max_attempts = 1;
   const Schedule* schedule = nullptr;
   const ErrorPredicate* retry_while = nullptr;
@@ -40,6 +41,7 @@ struct StepPolicy {
   const ErrorPredicate* enter_when = nullptr;
   std::optional<Duration> max_wait;
   std::optional<Duration> timeout;
+  std::optional<Duration> first_timeout;  // of streams
   Duration reserved_after{};  // for the steps behind this one
   Gate* gate = nullptr;
 };
@@ -63,6 +65,7 @@ struct RulesView {
   // Of a Step:
   std::string_view name = {};
   const ErrorPredicate* enter_when = nullptr;
+  std::optional<Duration> first_timeout = std::nullopt;
   Duration reserve{};
 };
 
@@ -73,6 +76,7 @@ template <class Rules>
   if constexpr (requires { rules.enter_when; }) {
     view.name = rules.name;
     view.enter_when = &rules.enter_when;
+    view.first_timeout = rules.first_timeout;
     view.reserve = rules.reserve;
   }
   return view;
