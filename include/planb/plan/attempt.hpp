@@ -40,6 +40,9 @@ class AttemptStop {
 };
 #endif
 
+class Engine;
+struct StepPolicy;
+
 inline constexpr TimePoint no_deadline = (TimePoint::max)();
 
 // What the engine knows of the attempt that is running. `stop` and `previous` are the run's.
@@ -87,6 +90,13 @@ class Attempt {
     return site_ != nullptr ? site_->delivered.load(std::memory_order_relaxed) : 0;
   }
 
+  // Whether the step can make no further attempt if this one fails: true, false, or unknown where a schedule, a
+  // predicate or a classifier decides. The end of the run's time, a stop, a closed gate and an error that asks for no
+  // retry or for too long a wait may still make it the last.
+  [[nodiscard]] std::optional<bool> last_of_step() const noexcept;
+  // Whether the run can make none. Unknown also where only guarded steps follow.
+  [[nodiscard]] std::optional<bool> last_of_run() const noexcept;
+
   // Fires when the caller stops the run, or when the attempt's time is up. Its callbacks may run on the clock's timer
   // thread, and hold up every other timer while they do: they must be quick. In a stream, ask for it first on the
   // thread that makes the attempt.
@@ -94,11 +104,14 @@ class Attempt {
 
   Attempt() noexcept = default;
   Attempt(int number, int number_in_step, int index, std::string_view name,
-          detail::AttemptSite* site = nullptr) noexcept
-      : attempt(number), step_attempt(number_in_step), step_index(index), step_name(name), site_(site) {}
+          detail::AttemptSite* site = nullptr, const detail::StepPolicy* policy = nullptr) noexcept
+      : attempt(number), step_attempt(number_in_step), step_index(index), step_name(name), site_(site), policy_(policy) {}
 
  private:
+  friend class detail::Engine;
+
   detail::AttemptSite* site_ = nullptr;
+  const detail::StepPolicy* policy_ = nullptr;  // of its step; lives as long as the plan
 };
 
 }  // namespace planb::inline PLANB_ABI

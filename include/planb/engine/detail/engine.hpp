@@ -206,6 +206,7 @@ class Engine {
     here_.step_attempt = record_->attempts;
     here_.step_index = step_;
     here_.step_name = policy().name;
+    here_.policy_ = policy_;
     site_.previous = last_cause();
   }
   void close_attempt() noexcept {

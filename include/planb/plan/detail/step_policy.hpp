@@ -30,10 +30,14 @@ enum class StepKind : unsigned char {
   full,   // a guard before the first, or a timeout limits them
 };
 
+// What follows a step in its plan.
+enum class Later : unsigned char { nothing, guarded_steps, steps };
+
 struct StepPolicy {
   std::string_view name;
   StepKind kind = StepKind::quick;
   bool spreads_hints = false;  // its schedule has a jitter
+  Later later = Later::nothing;
   int max_attempts = 1;
   const Schedule* schedule = nullptr;
   const ErrorPredicate* retry_while = nullptr;
