@@ -15,7 +15,7 @@ namespace {
 planb::Task<int> ask(Client& client, int prompt) { co_return client.complete(prompt); }
 planb::Task<Reply> try_ask(Client& client, int prompt) { co_return client.try_complete(prompt); }
 
-// The hand-written loops of hand_written.hpp, as coroutines: an await is not allowed in a handler.
+// The hand-written loops, as coroutines.
 template <class F>
 planb::Task<int> co_run_throwing(const Table& table, F fn) {
   std::exception_ptr last;

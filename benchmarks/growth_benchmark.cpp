@@ -7,7 +7,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -18,8 +17,6 @@
 namespace bench {
 
 namespace {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr auto complete = [](int& prompt) { return [&prompt](Client& client) { return client.try_complete(prompt); }; };
 constexpr auto again = [](const ErrorValue& e) { return e.retryable(); };
@@ -52,63 +49,17 @@ struct Steps {
 // A run in which every attempt fails.
 void add_failing(const std::string& row, int steps, int attempts) {
   const auto s = std::make_shared<Steps>(steps, attempts);
-  add_in_parts(row.c_str(), "hand", steps * attempts,
-               [s](int& prompt) { return run_returning(s->table, complete(prompt)); });
+  add_in_parts(row.c_str(), "hand", steps * attempts, [s](int& prompt) { return try_call_by_hand(s->table, prompt); });
   add_in_parts(row.c_str(), "planb", steps * attempts,
                [s](int& prompt) { return planb::run_with_plan(s->plan, complete(prompt)); });
 }
 
 // --- Events ----------------------------------------------------------------------------------------------------------
 
-// What the loop by hand tells, as much as planb does.
-struct Told {
-  int attempt = 0;
-  int step_attempt = 0;
-  int step_index = 0;
-  std::string step_name;
-  SteadyTime at;
-  std::chrono::nanoseconds duration{};
-  ErrorValue error{};
-};
-
-struct Handlers {
-  std::function<void(const Told&)> start = nullptr;
-  std::function<void(const Told&)> success = nullptr;
-  std::function<void(const Told&)> failure = nullptr;
-
-  [[nodiscard]] bool any() const { return start || success || failure; }
-};
-
-template <class F>
-auto run_told(const Table& table, const Handlers& handlers, F&& fn) -> decltype(fn(std::declval<Client&>())) {
-  const bool timed = handlers.any();
-  ErrorValue last;
-  int total = 0;
-  int index = 0;
-  for (const Row& row : table) {
-    for (int attempt = 1; attempt <= row.attempts; ++attempt) {
-      ++total;
-      const SteadyTime started = timed ? std::chrono::steady_clock::now() : SteadyTime{};
-      if (handlers.start) handlers.start({total, attempt, index, "one", started});
-      Client client = row.provide();
-      auto reply = fn(client);
-      if (const auto& handler = reply ? handlers.success : handlers.failure) {
-        const SteadyTime at = std::chrono::steady_clock::now();
-        handler({total, attempt, index, "one", at, at - started, reply ? ErrorValue{} : reply.error()});
-      }
-      if (reply) return reply;
-      last = reply.error();
-      if (!row.retry_while_value(last)) break;
-    }
-    ++index;
-  }
-  return tl::unexpected(last);
-}
-
 void add_told(const char* row, Handlers handlers, planb::RunOptions options) {
   static Steps s(1, 2, 2);  // one failure, then success
   add(row, "hand",
-      [handlers = std::move(handlers)](int& prompt) { return run_told(s.table, handlers, complete(prompt)); });
+      [handlers = std::move(handlers)](int& prompt) { return try_call_told_by_hand(s.table, handlers, prompt); });
   add(row, "planb",
       [options = std::move(options)](int& prompt) { return planb::run_with_plan(s.plan, complete(prompt), options); });
 }

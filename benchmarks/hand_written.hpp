@@ -1,12 +1,12 @@
-// The limit: the loop that a good engineer writes by hand, over a table of providers.
+// The limit: the loop that a good engineer writes by hand, over a table of providers: the leanest that does the job.
 #pragma once
 
 #include <tl/expected.hpp>
 
-#include <exception>
+#include <chrono>
 #include <functional>
 #include <stdexcept>
-#include <utility>
+#include <string>
 #include <vector>
 
 namespace bench {
@@ -42,39 +42,29 @@ struct Row {
 
 using Table = std::vector<Row>;
 
-template <class F>
-auto run_throwing(const Table& table, F&& fn) {
-  std::exception_ptr last;
-  for (const Row& row : table) {
-    for (int attempt = 1; attempt <= row.attempts; ++attempt) {
-      try {
-        Client client = row.provide();
-        return fn(client);
-      } catch (const ApiError& e) {
-        last = std::current_exception();
-        if (!row.retry_while(e)) break;
-      } catch (...) {
-        last = std::current_exception();
-        break;
-      }
-    }
-  }
-  std::rethrow_exception(last);
-}
+// The loops are in a file of their own, which sees nothing of planb: neither side is compiled with the other.
+[[nodiscard]] int call_by_hand(const Table& table, int prompt);
+[[nodiscard]] Reply try_call_by_hand(const Table& table, int prompt);
 
-template <class F>
-auto run_returning(const Table& table, F&& fn) -> decltype(fn(std::declval<Client&>())) {
-  ErrorValue last;
-  for (const Row& row : table) {
-    for (int attempt = 1; attempt <= row.attempts; ++attempt) {
-      Client client = row.provide();
-      auto reply = fn(client);
-      if (reply) return reply;
-      last = reply.error();
-      if (!row.retry_while_value(last)) break;
-    }
-  }
-  return tl::unexpected(last);
-}
+// What a loop that tells others what it does tells them, as much as planb does.
+struct Told {
+  int attempt = 0;
+  int step_attempt = 0;
+  int step_index = 0;
+  std::string step_name;
+  std::chrono::steady_clock::time_point at;
+  std::chrono::nanoseconds duration{};
+  ErrorValue error{};
+};
+
+struct Handlers {
+  std::function<void(const Told&)> start = nullptr;
+  std::function<void(const Told&)> success = nullptr;
+  std::function<void(const Told&)> failure = nullptr;
+
+  [[nodiscard]] bool any() const { return start || success || failure; }
+};
+
+[[nodiscard]] Reply try_call_told_by_hand(const Table& table, const Handlers& handlers, int prompt);
 
 }  // namespace bench

@@ -1,5 +1,7 @@
-# `cpack` in a build folder makes a Debian package and an archive of what `cmake --install` lays down.
+# `cpack` in a build folder makes a Debian package and an archive of the headers that `cmake --install` lays down. These
+# are for all architectures, so planb::compiled is not in them: who wants it compiles planb/src.hpp.
 set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};${PROJECT_NAME};headers;/")
 set(CPACK_PACKAGE_NAME planb-dev)
 set(CPACK_PACKAGE_VENDOR "the planb authors")
 set(CPACK_PACKAGE_CONTACT "the planb authors <planb@localhost>")

@@ -546,7 +546,7 @@ TEST_CASE("a provider that failed for one prompt is not asked for the next, unti
   CHECK(route.names_of_run() == Lines{"well"});
   const auto skips = route.log.of<planb::StepSkipped>();
   REQUIRE(skips.size() == 1);
-  CHECK(to_string(skips[0]) == "StepSkipped step=0 down gate closed for 30 s");
+  CHECK(to_string(skips[0]) == "StepSkipped step=0 down circuit open for 30 s");
 
   route.clock.advance(ask::time_off - 1ns);
   CHECK(route.names_of_run() == Lines{"well"});
@@ -1442,8 +1442,8 @@ TEST_CASE("ask passes over what failed its last prompts", "[ask][program]") {
   const Ended ended = run_ask({"--prompt", "one", "--prompt", "two", "--prompt", "three"});
   CHECK(ended.status == 0);
   CHECK(ended.err.empty());
-  const std::size_t second = ended.out.find("\nPrompt 2: two\nStepSkipped step=0 openai gate closed for ");
-  const std::size_t third = ended.out.find("\nPrompt 3: three\nStepSkipped step=0 openai gate closed for ");
+  const std::size_t second = ended.out.find("\nPrompt 2: two\nStepSkipped step=0 openai circuit open for ");
+  const std::size_t third = ended.out.find("\nPrompt 3: three\nStepSkipped step=0 openai circuit open for ");
   CAPTURE(ended.out);
   REQUIRE(second != std::string::npos);
   REQUIRE(third != std::string::npos);
@@ -1454,7 +1454,7 @@ TEST_CASE("ask passes over what failed its last prompts", "[ask][program]") {
   CHECK(has(first_part, "only an echo: one\n\nAnswered by local, attempt 4\n"));
   CHECK(has(second_part, "AttemptFailure #1 step=1 anthropic 429 too many requests, next step\n"));
   CHECK(has(second_part, "only an echo: two\n\nAnswered by local, attempt 2\n"));
-  CHECK(has(third_part, "\nStepSkipped step=1 anthropic gate closed for "));
+  CHECK(has(third_part, "\nStepSkipped step=1 anthropic circuit open for "));
   CHECK(has(third_part, "only an echo: three\n\nAnswered by local, attempt 1\n"));
 }
 

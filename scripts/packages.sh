@@ -41,6 +41,21 @@ need_packages() {
   apt_get install -y --no-install-recommends "${missing[@]}"
 }
 
+# want_packages NAME...: installs those that the system offers and is allowed to; what needs the others is left out.
+want_packages() {
+  command -v dpkg-query >/dev/null && may_install || return 0
+  local missing offered=() package
+  mapfile -t missing < <(missing_packages "$@")
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  apt_get update
+  for package in "${missing[@]}"; do
+    if apt-cache show "$package" >/dev/null 2>&1; then offered+=("$package"); fi
+  done
+  [[ ${#offered[@]} -gt 0 ]] || return 0
+  printf 'Installing %s\n' "${offered[*]}" >&2
+  apt_get install -y --no-install-recommends "${offered[@]}" || true
+}
+
 # newest_clang: the version of Clang to use: 19, or where the system offers no 19, its newest.
 newest_clang() {
   local offered

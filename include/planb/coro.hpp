@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The door to coroutines: co_run_with_plan over any task type, and planb::Task.
 #pragma once
 

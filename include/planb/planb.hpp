@@ -1,4 +1,6 @@
-// All of planb but the test kit (planb/testing.hpp) and coroutines (planb/coro.hpp).
+// SPDX-License-Identifier: MIT
+// All of planb but the test kit (planb/testing.hpp), coroutines (planb/coro.hpp), settings (planb/settings.hpp) and what
+// people look at (planb/observe.hpp).
 #pragma once
 
 #include <planb/drive/committing.hpp>
@@ -11,11 +13,12 @@
 #include <planb/error/cause.hpp>
 #include <planb/error/checked.hpp>
 #include <planb/error/error_traits.hpp>
+#include <planb/error/grpc_classifier.hpp>
 #include <planb/error/http_classifier.hpp>
+#include <planb/error/labels.hpp>
 #include <planb/error/result_traits.hpp>
 #include <planb/error/retry_after.hpp>
-#include <planb/gate/circuit_breaker.hpp>
-#include <planb/gate/gate.hpp>
+#include <planb/gates.hpp>
 #include <planb/plan/attempt.hpp>
 #include <planb/plan/metadata.hpp>
 #include <planb/plan/plan.hpp>
@@ -30,4 +33,5 @@
 #include <planb/schedule/text.hpp>
 #include <planb/stream.hpp>
 #include <planb/time/clock.hpp>
+#include <planb/time/duration_text.hpp>
 #include <planb/time/timer.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The door to retry: one resource, without a plan.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The door to calls: plans, run_with_plan, try_run_with_plan and retry, with all schedules.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The door to streams: stream_with_plan, which gives a range, and push_with_plan, which fills a sink.
 #pragma once
 

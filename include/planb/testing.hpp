@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The test kit: a clock that needs no time, providers that do as they are told, a log of attempts.
 #pragma once
 

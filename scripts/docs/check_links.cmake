@@ -67,6 +67,7 @@ endfunction()
 foreach(page IN LISTS pages)
   cmake_path(GET page PARENT_PATH folder)
   file(READ "${page}" text)
+  string(REPLACE "\\" "/" text "${text}") # in a macro's argument it would be an escape
   set(block "")
   set(in_comment OFF)
   set(number 0)

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "catch.hpp"
+#include "two_steps.hpp"
 
 namespace {
 
@@ -40,16 +41,13 @@ void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
+using two::Client;
 using namespace std::chrono_literals;
 using planb::ExecutionPlan;
 using planb::run_with_plan;
 using planb::try_run_with_plan;
 
 namespace {
-
-struct Client {
-  int id = 0;
-};
 
 // The allocations of the second call: the first one may set up what lasts for the whole program.
 template <class Fn>

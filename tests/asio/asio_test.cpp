@@ -1,7 +1,12 @@
 // co_run_with_plan in Asio's coroutines: real timers, threads, sockets and Asio's own cancellation. Timers are of a
 // millisecond at most, or cancelled.
 #include "catch.hpp"
+#include "two_steps.hpp"
 
+#if PLANB_TEST_BOOST_ASIO
+#include <boost/asio.hpp>
+#include <boost/system/system_error.hpp>
+#else
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
 #endif
@@ -14,6 +19,7 @@
 #endif
 #endif
 #include <asio.hpp>
+#endif
 
 #include <planb/coro.hpp>
 #include <planb/gate/circuit_breaker.hpp>
@@ -29,6 +35,16 @@
 #include <utility>
 #include <vector>
 
+#if PLANB_TEST_BOOST_ASIO
+namespace asio = boost::asio;
+using ErrorCode = boost::system::error_code;
+using SystemError = boost::system::system_error;
+#else
+using ErrorCode = asio::error_code;
+using SystemError = asio::system_error;
+#endif
+
+using two::Client;
 using namespace std::chrono_literals;
 using asio::ip::tcp;
 using planb::Attempt;
@@ -46,10 +62,6 @@ using planb::testing::AttemptLog;
 namespace {
 
 using Lines = std::vector<std::string>;
-
-struct Client {
-  int id = 0;
-};
 
 asio::awaitable<void> sleep_for(Duration time) {
   asio::steady_timer timer(co_await asio::this_coro::executor, time);
@@ -73,7 +85,7 @@ struct Outcome {
   [[nodiscard]] bool aborted() const {
     try {
       if (error) std::rethrow_exception(error);
-    } catch (const std::system_error& e) {
+    } catch (const SystemError& e) {
       return e.code() == asio::error::operation_aborted;
     } catch (...) {
     }
@@ -262,7 +274,7 @@ TEST_CASE("an operation that the provider itself cancels is a failure like any o
   REQUIRE(log.of<AttemptFailure>().size() == 1);
   const AttemptFailure failure = log.of<AttemptFailure>()[0];
   CHECK(failure.cause.kind() == CauseKind::error);
-  CHECK(failure.cause.get_if<std::system_error>()->code() == asio::error::operation_aborted);
+  CHECK(failure.cause.get_if<SystemError>()->code() == asio::error::operation_aborted);
   CHECK(log.names() == std::vector<const char*>{"one", "two"});
 }
 
@@ -299,9 +311,9 @@ TEST_CASE("a requested stop ends a wait that listens to it", "[asio]") {
   const auto sleep = [](Duration time, planb::StopToken token) -> asio::awaitable<void> {
     asio::steady_timer timer(co_await asio::this_coro::executor, time);
     const std::stop_callback wake(token, [&] { timer.cancel(); });
-    asio::error_code error;
+    ErrorCode error;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
-    if (error && !token.stop_requested()) throw asio::system_error(error);
+    if (error && !token.stop_requested()) throw SystemError(error);
   };
   const auto handler = [&](const planb::Event& event) {
     log(event);
@@ -360,8 +372,8 @@ TEST_CASE("a provider behind a socket refuses, hangs up, and answers", "[asio]")
   CHECK(outcome.value == "pong 3\n");
   CHECK(log.names() == std::vector<const char*>{"away", "here", "here"});
   REQUIRE(log.of<AttemptFailure>().size() == 2);
-  CHECK(log.of<AttemptFailure>()[0].cause.get_if<std::system_error>()->code() == asio::error::connection_refused);
-  CHECK(log.of<AttemptFailure>()[1].cause.get_if<std::system_error>()->code() == asio::error::eof);
+  CHECK(log.of<AttemptFailure>()[0].cause.get_if<SystemError>()->code() == asio::error::connection_refused);
+  CHECK(log.of<AttemptFailure>()[1].cause.get_if<SystemError>()->code() == asio::error::eof);
 }
 
 // A specialisation of one's own stands before the one for Asio.

@@ -2,7 +2,10 @@
 // checks that the reader does not see.
 #pragma once
 
+#include <planb/format.hpp>
+#include <planb/observe.hpp>
 #include <planb/planb.hpp>
+#include <planb/settings.hpp>
 #include <planb/testing.hpp>
 
 #include <algorithm>

@@ -49,16 +49,17 @@ class CountingGate final : public planb::Gate {
   int failed = 0;
   int dropped = 0;
 
-  [[nodiscard]] planb::Admission admit(planb::TimePoint) override {
+  [[nodiscard]] planb::Admission admit(const planb::GateRequest&) override {
     ++admitted;
-    return {planb::Permit(*this, 1)};
+    return planb::Permit(*this, 1);
   }
-  [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+  [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
 
  private:
-  void on_success(std::uint64_t, planb::TimePoint) override { ++succeeded; }
-  void on_failure(std::uint64_t, const planb::Cause&, planb::TimePoint) override { ++failed; }
-  void on_dropped(std::uint64_t) noexcept override { ++dropped; }
+  void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
+    ++(outcome.cause == nullptr ? succeeded : failed);
+  }
+  void on_dropped(std::uint64_t, bool) noexcept override { ++dropped; }
 };
 
 // A gate that admits until it is closed.
@@ -66,16 +67,17 @@ class Door final : public planb::Gate {
  public:
   bool open = true;
 
-  [[nodiscard]] planb::Admission admit(planb::TimePoint now) override {
-    if (open) return {planb::Permit(*this, 1)};
-    return {std::nullopt, now + 1h};
+  [[nodiscard]] planb::Admission admit(const planb::GateRequest& request) override {
+    if (open) return planb::Permit(*this, 1);
+    return planb::GateRefusal{request.now + 1h};
   }
-  [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+  [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
 
  private:
-  void on_success(std::uint64_t, planb::TimePoint) override {}
-  void on_failure(std::uint64_t, const planb::Cause&, planb::TimePoint) override { open = false; }
-  void on_dropped(std::uint64_t) noexcept override {}
+  void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
+    if (outcome.cause != nullptr) open = false;
+  }
+  void on_dropped(std::uint64_t, bool) noexcept override {}
 };
 
 }  // namespace

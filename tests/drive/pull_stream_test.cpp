@@ -427,13 +427,14 @@ TEST_CASE("what ends with a stream that is left ends within its attempt", "[pull
 TEST_CASE("a gate's defect does not end a program that leaves a stream", "[pull]") {
   class Broken final : public planb::Gate {
    public:
-    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 1)}; }
-    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+    planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 1); }
+    [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
 
    private:
-    void on_success(std::uint64_t, planb::TimePoint) override { throw planb::Defect("bug"); }
-    void on_failure(std::uint64_t, const planb::Cause&, planb::TimePoint) override {}
-    void on_dropped(std::uint64_t) noexcept override {}
+    void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
+      if (outcome.cause == nullptr) throw planb::Defect("bug");
+    }
+    void on_dropped(std::uint64_t, bool) noexcept override {}
   };
   const ExecutionPlan<Client> plan{{.provide = Client{1}, .gate = std::make_shared<Broken>()}};
   planb::testing::AttemptLog log;

@@ -1,5 +1,6 @@
 // run_with_plan: what may be called, what it may give back, and in which order steps are tried.
 #include <planb/planb.hpp>
+#include <planb/report/detail/text.hpp>
 #include <planb/testing.hpp>
 
 #include <array>
@@ -76,101 +77,6 @@ struct planb::result_traits<Envelope> {
 // --- The order of things
 // -----------------------------------------------------------------------------------------------
 
-TEST_CASE("the chain goes from the failing step to the next, to the one that answers", "[run]") {
-  using planb::testing::Behaviour;
-  using planb::testing::FakeProvider;
-  planb::testing::VirtualClock clock;
-  const planb::testing::AttemptLog log;
-  const FakeProvider openai("openai", {Behaviour::status(503)});
-  const FakeProvider anthropic("anthropic", {Behaviour::status(429)});
-  const FakeProvider local("local", {Behaviour::value("from local")});
-  const ExecutionPlan<FakeProvider> plan{
-      {.name = "openai",
-       .provide = openai,
-       .attempts = 2,
-       .schedule = planb::exponential(20ms),
-       .retry_while = [](const planb::ProviderError& e) { return e.status == 429 || e.status >= 500; }},
-      {.name = "anthropic", .provide = anthropic},
-      {.name = "local", .provide = local}};
-
-  const std::string answer =
-      run_with_plan(plan, [](FakeProvider& p) { return p.complete("hello"); }, {.on_event = log, .clock = &clock});
-
-  CHECK(answer == "from local");
-  std::vector<std::string> events;
-  for (const planb::Event& event : log.events()) {
-    events.push_back(event.visit(
-        planb::overloaded{[](const planb::AttemptStart& e) {
-                            return "start " + std::to_string(e.attempt) + "/" + std::to_string(e.step_index) + " at " +
-                                   planb::detail::duration_text(e.at.time_since_epoch());
-                          },
-                          [](const planb::AttemptFailure& e) {
-                            return "failure " + std::to_string(e.attempt) + "/" + std::to_string(e.step_index) + " " +
-                                   std::to_string(e.cause.status().value_or(0));
-                          },
-                          [](const planb::AttemptSuccess& e) {
-                            return "success " + std::to_string(e.attempt) + "/" + std::to_string(e.step_index);
-                          },
-                          [](const planb::StepSkipped&) { return std::string("skipped"); },
-                          [](const auto&) { return std::string("other"); }}));
-  }
-  CHECK(events == std::vector<std::string>{"start 1/0 at 0 ns", "failure 1/0 503", "start 2/0 at 20 ms",
-                                           "failure 2/0 503", "start 3/1 at 20 ms", "failure 3/1 429",
-                                           "start 4/2 at 20 ms", "success 4/2"});
-  CHECK(openai.prompts() == std::vector<std::string>{"hello", "hello"});
-  CHECK(anthropic.calls() == 1);
-  CHECK(local.calls() == 1);
-}
-
-TEST_CASE("steps are tried in their order, one at a time, and no further than the first that answers",
-          "[run][field-3]") {
-  struct Row {
-    const char* what;
-    std::array<bool, 3> fails;
-    std::vector<std::string> tried;
-    int answer;  // 0: none
-  };
-  const auto row = GENERATE(Row{"none fails", {false, false, false}, {"step1"}, 1},
-                            Row{"the first fails", {true, false, false}, {"step1", "step2"}, 2},
-                            Row{"only a later one would fail", {false, true, true}, {"step1"}, 1},
-                            Row{"two fail", {true, true, false}, {"step1", "step2", "step3"}, 3},
-                            Row{"all fail", {true, true, true}, {"step1", "step2", "step3"}, 0});
-  INFO(row.what);
-  const planb::testing::AttemptLog log;
-  std::vector<std::string> called;
-  int running = 0;
-  const auto fn = [&](Client& client, const Attempt& attempt) {
-    CHECK(++running == 1);
-    called.emplace_back(attempt.step_name);
-    --running;
-    if (row.fails[static_cast<std::size_t>(client.id) - 1]) throw std::runtime_error("down");
-    return client.id;
-  };
-  const auto result = try_run_with_plan(numbered(), fn, {.on_event = log});
-  CHECK((result.has_value() ? *result : 0) == row.answer);
-  CHECK(log.names() == row.tried);
-  CHECK(called == row.tried);
-}
-
-TEST_CASE("a plan is as good after a thousand runs as before the first", "[run][field-8]") {
-  std::vector<int> built(2);
-  const ExecutionPlan<Client> plan{{.name = "a", .provide = [&] { return ++built[0], Client{1}; }, .attempts = 3},
-                                   {.name = "b", .provide = [&] { return ++built[1], Client{2}; }}};
-  int calls = 0;
-  for (int i = 0; i < 1000; ++i) {
-    const int answer = run_with_plan(plan, [&](Client& client) {
-      ++calls;
-      if (client.id == 1) throw std::runtime_error("down");
-      return client.id;
-    });
-    REQUIRE(answer == 2);
-    REQUIRE(calls == 4 * (i + 1));
-  }
-  CHECK(built == std::vector<int>{3000, 1000});
-  CHECK(plan.size() == 2);
-  CHECK(plan.steps()[0].attempts == 3);
-}
-
 TEST_CASE("twenty runs of one plan at once each see their own order, metadata and events", "[run][field-28]") {
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}}, {.name = "beta", .provide = Client{2}}};
   struct Seen {
@@ -199,82 +105,6 @@ TEST_CASE("twenty runs of one plan at once each see their own order, metadata an
     CHECK(mine.log.events().size() == 4);
     CHECK(mine.metadata == std::vector<planb::Metadata>{{1, 0}, {2, 1}});
     CHECK(mine.answer == 2);
-  }
-}
-
-TEST_CASE("what the callable captured is left alone", "[run][field-30]") {
-  const std::string prompt = "a prompt that is long enough to live on the heap";
-  std::string mine = prompt;
-  auto fn = [text = std::move(mine)](Client& client) {
-    if (client.id < 3) throw std::runtime_error("down");
-    return text;
-  };
-  CHECK(run_with_plan(numbered(), fn) == prompt);
-  CHECK(run_with_plan(numbered(), std::move(fn)) == prompt);
-  CHECK(run_with_plan(numbered(), fn) == prompt);  // an rvalue is not consumed
-}
-
-TEST_CASE("every attempt gets a fresh context, whatever became of the last one", "[run][field-29]") {
-  int built = 0;
-  const ExecutionPlan<std::unique_ptr<int>> plan{
-      {.name = "moved", .provide = [&] { return std::make_unique<int>(++built); }, .attempts = 3}};
-  std::vector<int> seen;
-  const auto fn = [&](std::unique_ptr<int>& context) {
-    REQUIRE(context != nullptr);
-    const std::unique_ptr<int> taken = std::move(context);
-    seen.push_back(*taken);
-    if (seen.size() < 3) throw std::runtime_error("down");
-  };
-  run_with_plan(plan, fn);
-  CHECK(seen == std::vector<int>{1, 2, 3});
-}
-
-TEST_CASE("a context is gone before its terminal event, and before any wait", "[run][field-31]") {
-  std::vector<std::string> log;
-  struct Connection {
-    explicit Connection(std::vector<std::string>& l) : log(&l) { log->push_back("open"); }
-    Connection(const Connection&) = delete;
-    Connection& operator=(const Connection&) = delete;
-    ~Connection() { log->push_back("close"); }
-    std::vector<std::string>* log;
-  };
-  struct LoudClock final : planb::Clock {
-    explicit LoudClock(std::vector<std::string>& l) : log(&l) {}
-    [[nodiscard]] planb::TimePoint now() const override { return time; }
-    void sleep_until(planb::TimePoint due, planb::StopToken) override {
-      log->push_back("wait");
-      time = due;
-    }
-    std::vector<std::string>* log;
-    planb::TimePoint time{};
-  };
-  LoudClock clock(log);
-  const ExecutionPlan<Connection> plan{
-      {.provide = [&] { return Connection(log); }, .attempts = 2, .schedule = planb::spaced(1s)}};
-  const auto on_event = planb::overloaded{[&](const planb::AttemptStart&) { log.emplace_back("start"); },
-                                          [&](const planb::AttemptFailure&) { log.emplace_back("failure"); },
-                                          [&](const planb::AttemptSuccess&) { log.emplace_back("success"); }};
-  int calls = 0;
-  const auto fn = [&](Connection&) {
-    log.emplace_back("call");
-    if (++calls == 1) throw std::runtime_error("down");
-    return calls;
-  };
-  const std::vector<std::string> expected{"start", "open", "call", "close", "failure", "wait",
-                                          "start", "open", "call", "close", "success"};
-
-  SECTION("of a call that gives a value") {
-    CHECK(run_with_plan(plan, fn, {.on_event = on_event, .clock = &clock}) == 2);
-    CHECK(log == expected);
-  }
-  SECTION("of a call that gives a result") {
-    CHECK(try_run_with_plan(plan, fn, {.on_event = on_event, .clock = &clock}).value() == 2);
-    CHECK(log == expected);
-  }
-  SECTION("of a value that is checked") {
-    CHECK(run_with_plan(plan, planb::accepting(fn, [](int) { return true; }),
-                        {.on_event = on_event, .clock = &clock}) == 2);
-    CHECK(log == expected);
   }
 }
 

@@ -72,16 +72,15 @@ class CountingGate final : public Gate {
   int admitted = 0;
   int told = 0;
 
-  [[nodiscard]] Admission admit(TimePoint now) override {
+  [[nodiscard]] Admission admit(const planb::GateRequest&) override {
     ++admitted;
-    return {Permit(*this, 1), now};
+    return Permit(*this, 1);
   }
-  [[nodiscard]] TimePoint opens_at(TimePoint now) const override { return now; }
+  [[nodiscard]] TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
 
  private:
-  void on_success(std::uint64_t, TimePoint) override { ++told; }
-  void on_failure(std::uint64_t, const Cause&, TimePoint) override { ++told; }
-  void on_dropped(std::uint64_t) noexcept override { ++told; }
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override { ++told; }
+  void on_dropped(std::uint64_t, bool) noexcept override { ++told; }
 };
 
 struct Way {

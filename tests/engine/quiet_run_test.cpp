@@ -1,5 +1,5 @@
-// A run without options goes without an engine as far as it can. Nobody may tell: each case here is run without options
-// and with a handler, which takes an engine from the first attempt on.
+// A run without options makes its first attempt without an engine, and what nobody hears of is decided quickly. Nobody
+// may tell: most cases here are run without options and with a handler, which the engine is asked for every attempt.
 #include "catch.hpp"
 
 #include <planb/error/accepting.hpp>
@@ -8,9 +8,11 @@
 #include <planb/plan/metadata.hpp>
 #include <planb/plan/plan.hpp>
 #include <planb/run.hpp>
+#include <planb/testing.hpp>
 
 #include "results.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -18,6 +20,8 @@
 #include <vector>
 
 namespace {
+
+using namespace std::chrono_literals;
 
 struct Client {
   int id = 0;
@@ -40,13 +44,29 @@ struct Thrown : std::runtime_error {
 
 class Shut : public planb::Gate {
  public:
-  planb::Admission admit(planb::TimePoint now) override { return {.permit = {}, .opens_at = now}; }
-  planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+  planb::Admission admit(const planb::GateRequest& request) override { return planb::GateRefusal{request.now}; }
+  planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
 
  private:
-  void on_success(std::uint64_t, planb::TimePoint) override {}
-  void on_failure(std::uint64_t, const planb::Cause&, planb::TimePoint) override {}
-  void on_dropped(std::uint64_t) noexcept override {}
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+  void on_dropped(std::uint64_t, bool) noexcept override {}
+};
+
+// Lets every attempt pass without being asked, and counts what it is told.
+class Counting : public planb::Gate {
+ public:
+  Counting() { pass_.store(1); }
+  planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 1); }
+  planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+
+  int failures = 0;
+  int dropped = 0;
+
+ private:
+  void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
+    failures += outcome.cause != nullptr ? 1 : 0;
+  }
+  void on_dropped(std::uint64_t, bool) noexcept override { ++dropped; }
 };
 
 using Plan = planb::ExecutionPlan<Client>;
@@ -378,4 +398,52 @@ TEST_CASE("without options: an error that says that it was interrupted ends the 
   const Plan plan(steps(3));
   CHECK_FALSE(planb::run_with_plan(plan, call).has_value());
   CHECK(calls == 1);
+}
+
+TEST_CASE("a wait that an error asks for is kept where nobody hears of the run", "[quiet]") {
+  planb::testing::VirtualClock clock;
+  const planb::TimePoint start = clock.now();
+  const Plan plan{{.name = "one", .provide = Client{1}, .attempts = 2}};
+  int calls = 0;
+  const int answer = planb::run_with_plan(plan,
+                                          [&](Client&) {
+                                            if (++calls == 1) throw planb::ProviderError(429, "busy", {}, 30s);
+                                            return calls;
+                                          },
+                                          {.clock = &clock});
+  CHECK(answer == 2);
+  CHECK(clock.now() - start == 30s);
+}
+
+TEST_CASE("without options: the verdict of an acceptance check is obeyed", "[quiet]") {
+  const Plan plan{{.name = "one", .provide = Client{1}, .attempts = 2}, {.name = "two", .provide = Client{2}}};
+  std::vector<int> tried;
+  const auto call = [&](Client& client) {
+    tried.push_back(client.id);
+    return client.id;
+  };
+  const auto verdict = [](planb::Action action) {
+    return [action](int id) { return id == 1 ? planb::Verdict{.action = action} : planb::Verdict{}; };
+  };
+  SECTION("next step") {
+    static_cast<void>(planb::try_run_with_plan(plan, planb::accepting(call, verdict(planb::Action::next_step))));
+    CHECK(tried == std::vector{1, 2});
+  }
+  SECTION("abort") {
+    CHECK_THROWS_AS(planb::run_with_plan(plan, planb::accepting(call, verdict(planb::Action::abort))),
+                    planb::PlanAborted);
+    CHECK(tried == std::vector{1});
+  }
+}
+
+TEST_CASE("without options: the gate that let the first attempt pass hears of its failure", "[quiet]") {
+  const auto gate = std::make_shared<Counting>();
+  const Plan plan{{.name = "one", .provide = Client{1}, .gate = gate}, {.name = "two", .provide = Client{2}}};
+  const int answer = planb::run_with_plan(plan, [](Client& client) {
+    if (client.id == 1) throw Thrown(1);
+    return client.id;
+  });
+  CHECK(answer == 2);
+  CHECK(gate->failures == 1);
+  CHECK(gate->dropped == 0);
 }

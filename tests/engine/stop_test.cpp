@@ -337,11 +337,12 @@ TEST_CASE("nested runs with one token all end", "[stop][field-2]") {
 
 TEST_CASE("a stop is told to no gate", "[stop][field-12]") {
   struct Recorder final : planb::Gate {
-    planb::Admission admit(planb::TimePoint) override { return {planb::Permit(*this, 0), {}}; }
-    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
-    void on_success(std::uint64_t, planb::TimePoint) override { told += 's'; }
-    void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override { told += 'f'; }
-    void on_dropped(std::uint64_t) noexcept override { told += 'd'; }
+    planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 0); }
+    [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+    void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
+      told += outcome.cause == nullptr ? 's' : 'f';
+    }
+    void on_dropped(std::uint64_t, bool) noexcept override { told += 'd'; }
     std::string told;
   };
   Scene s;

@@ -2,6 +2,7 @@
 #include "catch.hpp"
 
 #include <planb/planb.hpp>
+#include <planb/report/detail/text.hpp>
 
 #include <chrono>
 #include <exception>

@@ -77,22 +77,21 @@ using Client = WatchedContext<World>;
 class ScriptedGate final : public planb::Gate {
  public:
   ScriptedGate(World& world, const fuzz::GateScript& script) : world_(world), script_(script) {}
-  planb::Admission admit(TimePoint now) override;
-  [[nodiscard]] TimePoint opens_at(TimePoint now) const override {
-    TimePoint opens = (std::max)(now, tripped_until_);
+  planb::Admission admit(const planb::GateRequest& request) override;
+  [[nodiscard]] TimePoint opens_at(const planb::GateRequest& request) const override {
+    TimePoint opens = (std::max)(request.now, tripped_until_);
     if (opens >= TimePoint(script_.a) && opens < TimePoint(script_.b)) opens = TimePoint(script_.b);
     return opens;
   }
 
  private:
-  void on_success(std::uint64_t ticket, TimePoint) override { told(ticket); }
-  void on_failure(std::uint64_t ticket, const Cause&, TimePoint now) override {
+  void on_outcome(std::uint64_t ticket, const planb::GateOutcome& outcome) override {
     told(ticket);
-    if (script_.trips_after != 0 && ++failures_ % script_.trips_after == 0) {
-      tripped_until_ = planb::detail::add(now, script_.trips_for);
+    if (outcome.cause != nullptr && script_.trips_after != 0 && ++failures_ % script_.trips_after == 0) {
+      tripped_until_ = planb::detail::add(outcome.now, script_.trips_for);
     }
   }
-  void on_dropped(std::uint64_t ticket) noexcept override { told(ticket); }
+  void on_dropped(std::uint64_t ticket, bool) noexcept override { told(ticket); }
   void told(std::uint64_t ticket) noexcept;
 
   World& world_;
@@ -562,11 +561,11 @@ struct World {
   static constexpr Metadata outside{77, 7};
 };
 
-planb::Admission ScriptedGate::admit(TimePoint now) {
-  const TimePoint opens = opens_at(now);
-  if (opens > now) return {std::nullopt, opens};
+planb::Admission ScriptedGate::admit(const planb::GateRequest& request) {
+  const TimePoint opens = opens_at(request.now);
+  if (opens > request.now) return planb::GateRefusal{opens};
   ++world_.permits;
-  return {planb::Permit(*this, ++tickets_), now};
+  return planb::Permit(*this, ++tickets_);
 }
 
 void ScriptedGate::told(std::uint64_t ticket) noexcept {

@@ -75,7 +75,7 @@ Permit taken(CircuitBreaker& breaker, TimePoint now) {
 std::optional<TimePoint> refusal(CircuitBreaker& breaker, TimePoint now) {
   const Admission admission = breaker.admit(now);
   if (admission.permit) return std::nullopt;
-  return admission.opens_at;
+  return admission.refusal->opens_at;
 }
 
 using Changes = std::vector<std::string>;
@@ -287,8 +287,8 @@ TEST_CASE("half-open, exactly so many calls pass at once", "[field-41]") {
     if (admission.permit) out.push_back(std::move(*admission.permit));
   }
   CHECK(out.size() == static_cast<std::size_t>(probes));
-  CHECK(refusal(breaker, at(11s)) == never);  // any of them may end at any time: nobody knows
-  CHECK(breaker.opens_at(at(11s)) == never);
+  CHECK(refusal(breaker, at(11s)) == at(20s));  // when the first of them has lasted as long as the open period
+  CHECK(breaker.opens_at(at(11s)) == at(20s));
   out.pop_back();
   CHECK(breaker.opens_at(at(11s)) == at(11s));
   CHECK_FALSE(refusal(breaker, at(11s)));
@@ -407,7 +407,7 @@ TEST_CASE("an open period's function that throws leaves the breaker as it was") 
   CHECK_THROWS_AS(fails(breaker, at(10s)), std::runtime_error);
   CHECK(breaker.state() == CircuitState::half_open);
   broken = false;
-  CHECK(succeeds(breaker, at(11s)));  // the probe's place was given back
+  CHECK(succeeds(breaker, at(11s)));  // the probe's slot was given back
   CHECK(breaker.state() == CircuitState::closed);
 }
 
@@ -436,7 +436,7 @@ TEST_CASE("a probe's first output is its success, and its end is neither") {
     CHECK(succeeds(breaker, at(13s)));
     CHECK(breaker.state() == CircuitState::half_open);
     Permit last = taken(breaker, at(13s));
-    CHECK(refusal(breaker, at(13s)) == never);  // no place was given back
+    CHECK(refusal(breaker, at(13s)) == at(23s));  // no slot was given back
     last.first_output(at(14s));
     CHECK(breaker.state() == CircuitState::closed);
   }
@@ -456,7 +456,7 @@ TEST_CASE("a probe's first output is its success, and its end is neither") {
     CHECK(breaker.opens_at(at(12s)) == at(21s));
     Permit next = taken(breaker, at(21s));
     Permit other = taken(breaker, at(21s));
-    stream.first_output(at(21s));  // the next generation's places are not its own
+    stream.first_output(at(21s));  // the next generation's slots are not its own
     tell(std::move(stream), at(22s));
     CHECK_FALSE(refusal(breaker, at(22s)));
     next.succeeded(at(22s));
@@ -545,7 +545,7 @@ TEST_CASE("a failure that does not count is neutral: it neither ends a row nor a
   CHECK(ratio.state() == CircuitState::open);
 }
 
-TEST_CASE("a probe that ends neutral gives its place back, and decides nothing", "[field-12]") {
+TEST_CASE("a probe that ends neutral gives its slot back, and decides nothing", "[field-12]") {
   CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [](const Cause& cause) {
                             return cause.status().value_or(0) >= 500;
                           }});
@@ -562,7 +562,7 @@ TEST_CASE("a probe that ends neutral gives its place back, and decides nothing",
   CHECK(breaker.state() == CircuitState::closed);
 }
 
-TEST_CASE("a predicate that throws: the exception goes on, and the probe's place is given back") {
+TEST_CASE("a predicate that throws: the exception goes on, and the probe's slot is given back") {
   CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [](const ProviderError& error) {
                             if (error.status == 418) throw std::logic_error("no idea");
                             return true;
@@ -785,7 +785,7 @@ TEST_CASE("a later and longer wait hint of a call that was in flight extends the
     CircuitBreakerOptions options = c.options;
     options.failure_threshold = 1;
     options.open_for = 10s;
-    options.on_change = [&changes](CircuitState, CircuitState, TimePoint) { ++changes; };
+    options.on_change = [&changes](const planb::CircuitChange&) { ++changes; };
     CircuitBreaker breaker(options);
     Permit in_flight = taken(breaker, at(0s));
     Permit later = taken(breaker, at(0s));
@@ -899,10 +899,9 @@ TEST_CASE("reset makes a breaker as if new, from every state") {
 
 TEST_CASE("a hook is told of each change of state, in order", "[field-47]") {
   Changes changes;
-  CircuitBreaker breaker(
-      {.failure_threshold = 1, .open_for = 10s, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
-         changes.push_back(change(from, to, when));
-       }});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .on_change = [&](const planb::CircuitChange& c) {
+                            changes.push_back(change(c.from, c.to, c.at));
+                          }});
   succeeds(breaker, at(1s));
   fails(breaker, at(2s));
   refusal(breaker, at(3s));
@@ -920,10 +919,9 @@ TEST_CASE("a hook is told of each change of state, in order", "[field-47]") {
 
 TEST_CASE("a hook is told the times that the breaker was told, also before the clock's epoch", "[field-47]") {
   Changes changes;
-  CircuitBreaker breaker(
-      {.failure_threshold = 1, .open_for = 10s, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
-         changes.push_back(change(from, to, when));
-       }});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .on_change = [&](const planb::CircuitChange& c) {
+                            changes.push_back(change(c.from, c.to, c.at));
+                          }});
   fails(breaker, at(-100s));
   succeeds(breaker, at(-90s));
   breaker.force_open();
@@ -937,15 +935,15 @@ TEST_CASE("a hook may use the breaker, and what it causes is told after what it 
   Changes changes;
   CircuitBreaker* self = nullptr;
   bool meddle = true;
-  CircuitBreaker breaker({.failure_threshold = 1, .on_change = [&](CircuitState from, CircuitState to, TimePoint when) {
+  CircuitBreaker breaker({.failure_threshold = 1, .on_change = [&](const planb::CircuitChange& c) {
                             if (std::exchange(meddle, false)) {
                               CHECK(self->state() == CircuitState::open);
-                              CHECK(refusal(*self, when) == when + 30s);
-                              self->reset(when + 1s);
-                              CHECK(succeeds(*self, when + 1s));
-                              CHECK(fails(*self, when + 2s));
+                              CHECK(refusal(*self, c.at) == c.at + 30s);
+                              self->reset(c.at + 1s);
+                              CHECK(succeeds(*self, c.at + 1s));
+                              CHECK(fails(*self, c.at + 2s));
                             }
-                            changes.push_back(change(from, to, when));
+                            changes.push_back(change(c.from, c.to, c.at));
                           }});
   self = &breaker;
   fails(breaker, at(1s));
@@ -954,11 +952,10 @@ TEST_CASE("a hook may use the breaker, and what it causes is told after what it 
 
 TEST_CASE("what a hook throws is dropped, and the next change is told", "[field-47]") {
   int calls = 0;
-  CircuitBreaker breaker(
-      {.failure_threshold = 1, .open_for = 10s, .on_change = [&](CircuitState, CircuitState, TimePoint) {
-         if (++calls == 1) throw std::runtime_error("hook");
-         throw 42;
-       }});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .on_change = [&](const planb::CircuitChange&) {
+                            if (++calls == 1) throw std::runtime_error("hook");
+                            throw 42;
+                          }});
   CHECK_NOTHROW(fails(breaker, at(0s)));
   CHECK(breaker.state() == CircuitState::open);
   CHECK_NOTHROW(succeeds(breaker, at(10s)));
@@ -974,15 +971,14 @@ TEST_CASE("a thread that goes away inside a hook leaves the breaker to the other
     CircuitBreaker* breaker = nullptr;
     bool leave = true;
   } scene;
-  CircuitBreaker breaker({.failure_threshold = 1,
-                          .open_for = 10s,
-                          .on_change = [&scene](CircuitState from, CircuitState to, TimePoint when) {
-                            scene.changes.push_back(change(from, to, when));
-                            if (std::exchange(scene.leave, false)) {
-                              scene.breaker->reset(when + 1s);  // a change that this thread will not tell
-                              pthread_exit(nullptr);
-                            }
-                          }});
+  CircuitBreaker breaker(
+      {.failure_threshold = 1, .open_for = 10s, .on_change = [&scene](const planb::CircuitChange& c) {
+         scene.changes.push_back(change(c.from, c.to, c.at));
+         if (std::exchange(scene.leave, false)) {
+           scene.breaker->reset(c.at + 1s);  // a change that this thread will not tell
+           pthread_exit(nullptr);
+         }
+       }});
   scene.breaker = &breaker;
   pthread_t thread{};
   const auto body = [](void* p) -> void* {
@@ -1002,7 +998,7 @@ TEST_CASE("a thread that goes away inside a hook leaves the breaker to the other
 TEST_CASE("a hook may be a mutable lambda, or be referred to") {
   struct Counter {
     int calls = 0;
-    void operator()(CircuitState, CircuitState, TimePoint) { ++calls; }
+    void operator()(const planb::CircuitChange&) { ++calls; }
   } counter;
   CircuitBreaker referring({.on_change = std::ref(counter)});
   referring.force_open();
@@ -1010,12 +1006,103 @@ TEST_CASE("a hook may be a mutable lambda, or be referred to") {
   CHECK(counter.calls == 2);
 
   int last = 0;
-  CircuitBreaker counting(
-      {.on_change = [&last, calls = 0](CircuitState, CircuitState, TimePoint) mutable { last = ++calls; }});
+  CircuitBreaker counting({.on_change = [&last, calls = 0](const planb::CircuitChange&) mutable { last = ++calls; }});
   counting.force_open();
   counting.reset();
   counting.force_open();
   CHECK(last == 3);
+}
+
+TEST_CASE("a change says whose it is, why, what was counted, until when, and whether it was forced") {
+  std::vector<planb::CircuitChange> changes;
+  CircuitBreaker breaker({.failure_threshold = 2,
+                          .failure_ratio = 1.0,
+                          .open_for = 10s,
+                          .name = "openai",
+                          .on_change = [&](const planb::CircuitChange& c) { changes.push_back(c); }});
+  CHECK(breaker.name() == "openai");
+  REQUIRE(succeeds(breaker, at(0s)));
+  REQUIRE(fails(breaker, at(1s)));
+  REQUIRE(fails(breaker, at(2s), failure(502)));
+  REQUIRE(succeeds(breaker, at(12s)));
+  breaker.force_open(at(1min), at(20s));
+  breaker.force_open(at(2min), at(21s));
+  breaker.reset(at(30s));
+  breaker.force_open();
+  REQUIRE(changes.size() == 6);
+  CHECK(changes[0].name == "openai");
+  CHECK(changes[0].to == CircuitState::open);
+  REQUIRE(changes[0].cause);
+  CHECK(changes[0].cause->status() == 502);
+  CHECK(changes[0].counts == planb::CircuitCounts{.consecutive_failures = 2, .calls = 3, .failures = 2, .slow = 0});
+  CHECK(changes[0].open_until == at(12s));
+  CHECK_FALSE(changes[0].forced);
+  CHECK(changes[1].to == CircuitState::half_open);
+  CHECK_FALSE((changes[1].cause || changes[1].open_until || changes[1].forced));
+  CHECK(changes[2].to == CircuitState::closed);
+  CHECK(changes[3].forced);
+  CHECK_FALSE(changes[3].cause);
+  CHECK(changes[3].open_until == at(1min));
+  CHECK(changes[4].forced);
+  CHECK_FALSE(changes[4].open_until);
+  CHECK(changes[5].open_until == never);
+  const planb::CircuitSnapshot seen = breaker.snapshot();
+  CHECK(seen.name == "openai");
+  CHECK(seen.state == CircuitState::open);
+  CHECK(seen.open_until == never);
+  CHECK(seen.forced);
+  CHECK(seen.changed_at == at(30s));
+}
+
+TEST_CASE("slow successes open a breaker; a stream's slowness is its time to first output") {
+  const CircuitBreakerOptions options{.minimum_calls = 2, .slow_call = 2s, .slow_ratio = 1.0};
+  struct Case {
+    Duration took;
+    std::optional<Duration> first_output;
+    bool slow;
+  };
+  for (const Case& c :
+       {Case{2s - 1ns, {}, false}, Case{2s, {}, true}, Case{1h, {}, true}, Case{1h, 1s, false}, Case{1h, 2s, true}}) {
+    CAPTURE(c.took.count());
+    CircuitBreaker breaker(options);
+    for (int i = 0; i != 2; ++i) {
+      CHECK(breaker.state() == CircuitState::closed);
+      Permit call = taken(breaker, at(0s));
+      if (c.first_output) call.first_output(at(*c.first_output));
+      call.succeeded(at(c.took));
+    }
+    CHECK(breaker.state() == (c.slow ? CircuitState::open : CircuitState::closed));
+  }
+}
+
+TEST_CASE("a probe that lasts too long gives its slot to another, and counts for nothing") {
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .probe_timeout = 3s});
+  REQUIRE(fails(breaker, at(0s)));
+  Permit late = taken(breaker, at(10s));
+  CHECK(refusal(breaker, at(11s)) == at(13s));
+  CHECK(breaker.admit(at(11s)).refusal->reason == planb::GateReason::probe_running);
+  Permit next = taken(breaker, at(13s));
+  const bool fails_late = GENERATE(false, true);
+  if (fails_late) {
+    late.failed(failure(), at(14s));
+  } else {
+    late.succeeded(at(14s));
+  }
+  CHECK(breaker.state() == CircuitState::half_open);
+  CHECK(refusal(breaker, at(14s)) == at(16s));  // the other one still has the slot
+  next.succeeded(at(15s));
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("consecutive failures that are too old do not count") {
+  CircuitBreaker breaker({.failure_threshold = 3, .failure_memory = 10s});
+  REQUIRE(fails(breaker, at(0s)));
+  REQUIRE(fails(breaker, at(6s)));
+  REQUIRE(fails(breaker, at(11s)));  // the first is 11 s old
+  CHECK(breaker.snapshot().counts.consecutive_failures == 2);
+  CHECK(breaker.state() == CircuitState::closed);
+  REQUIRE(fails(breaker, at(16s)));  // the second is just 10 s old
+  CHECK(breaker.state() == CircuitState::open);
 }
 
 TEST_CASE("states have names") {
@@ -1261,9 +1348,9 @@ TEST_CASE("threads that share a breaker in every state: probes stay bounded, cha
   } else {
     options.failure_threshold = 2;
   }
-  options.on_change = [&](CircuitState from, CircuitState to, TimePoint) {
+  options.on_change = [&](const planb::CircuitChange& c) {
     if (telling++ != 0) overlapped = true;
-    changes.emplace_back(from, to);
+    changes.emplace_back(c.from, c.to);
     --telling;
   };
   CircuitBreaker breaker(options);
@@ -1305,7 +1392,7 @@ TEST_CASE("threads that share a breaker in every state: probes stay bounded, cha
   CHECK(chained);
   CHECK(state == breaker.state());
 
-  // Whatever happened: no probe's place was lost.
+  // Whatever happened: no probe's slot was lost.
   breaker.force_open(at(1h));
   for (int i = 0; i != probes; ++i) CHECK(succeeds(breaker, at(1h)));
   CHECK(breaker.state() == CircuitState::closed);

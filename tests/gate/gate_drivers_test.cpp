@@ -58,26 +58,22 @@ class NotingGate final : public planb::Gate {
   std::function<void()> on_output;
   std::function<void()> on_end;
 
-  Admission admit(TimePoint now) override {
+  Admission admit(const planb::GateRequest&) override {
     out.push_back(++tickets_);
-    return {Permit(*this, tickets_), now};
+    return Permit(*this, tickets_);
   }
-  TimePoint opens_at(TimePoint now) const override { return now; }
+  TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
 
  private:
   void end(std::uint64_t ticket, const char* what) {
     once = once && std::erase(out, ticket) == 1;
     notes.emplace_back(what);
   }
-  void on_success(std::uint64_t ticket, TimePoint) override {
-    end(ticket, "success");
+  void on_outcome(std::uint64_t ticket, const planb::GateOutcome& outcome) override {
+    end(ticket, outcome.cause == nullptr ? "success" : "failure");
     if (on_end) on_end();
   }
-  void on_failure(std::uint64_t ticket, const Cause&, TimePoint) override {
-    end(ticket, "failure");
-    if (on_end) on_end();
-  }
-  void on_dropped(std::uint64_t ticket) noexcept override { end(ticket, "dropped"); }
+  void on_dropped(std::uint64_t ticket, bool) noexcept override { end(ticket, "dropped"); }
   void on_first_output(std::uint64_t ticket, TimePoint) override {
     once = once && out == std::vector{ticket};
     notes.emplace_back("output");
@@ -709,11 +705,10 @@ TEST_CASE("a gate that has opened again is no news of an attempt that answered",
 
 TEST_CASE("a gate that throws when it is looked at after a failure ends the run, as any rule does", "[gate][report]") {
   struct Blind final : planb::Gate {
-    Admission admit(TimePoint now) override { return {Permit(*this, 0), now}; }
-    [[nodiscard]] TimePoint opens_at(TimePoint) const override { throw std::runtime_error("blind"); }
-    void on_success(std::uint64_t, TimePoint) override {}
-    void on_failure(std::uint64_t, const Cause&, TimePoint) override {}
-    void on_dropped(std::uint64_t) noexcept override {}
+    Admission admit(const planb::GateRequest&) override { return Permit(*this, 0); }
+    [[nodiscard]] TimePoint opens_at(const planb::GateRequest&) const override { throw std::runtime_error("blind"); }
+    void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+    void on_dropped(std::uint64_t, bool) noexcept override {}
   };
   const ExecutionPlan<int> plan{{.provide = 1, .gate = std::make_shared<Blind>()}, {.provide = 2}};
   const auto result = planb::try_run_with_plan(plan, [](int&) { throw ProviderError(503, "busy"); });
@@ -722,9 +717,11 @@ TEST_CASE("a gate that throws when it is looked at after a failure ends the run,
   CHECK(result.report().rule_error->message() == "blind");
 }
 
-TEST_CASE("all probes are out: nobody knows when, and no report names a time", "[gate][report]") {
+TEST_CASE("all probes are out, for as long as they take: nobody knows when, and no report names a time",
+          "[gate][report]") {
   VirtualClock clock;
-  const auto breaker = planb::circuit_breaker({.failure_threshold = 1, .open_for = 10s});
+  const auto breaker =
+      planb::circuit_breaker({.failure_threshold = 1, .open_for = 10s, .probe_timeout = (Duration::max)()});
   breaker->force_open(at(10s));
   clock.advance(10s);
   const Admission probe = breaker->admit(clock.now());
@@ -732,11 +729,11 @@ TEST_CASE("all probes are out: nobody knows when, and no report names a time", "
   const ExecutionPlan<int> plan{{.name = "alpha", .provide = 1, .gate = breaker}};
   const AttemptLog log;
   const auto result = planb::try_run_with_plan(plan, [](int&) {}, {.on_event = log, .clock = &clock});
-  CHECK(result.report().to_string() == "plan exhausted: alpha: skipped, circuit open");
+  CHECK(result.report().to_string() == "plan exhausted: alpha: skipped, probe running");
   CHECK_FALSE(result.report().opens_at());
   CHECK(result.report().steps[0].opens_at == never);
   CHECK(result.report().steps[0].opens_in == (Duration::max)());
-  CHECK(log.lines() == Notes{"StepSkipped step=0 alpha gate closed"});
+  CHECK(log.lines() == Notes{"StepSkipped step=0 alpha probe running"});
 
   const auto other = planb::circuit_breaker({.failure_threshold = 1});
   other->force_open(at(1min));
@@ -754,14 +751,13 @@ TEST_CASE("a gate of one's own that refuses and says now does not know: no repor
     int lets_pass = 1;
     TimePoint says;
 
-    Admission admit(TimePoint now) override {
-      if (++asked > lets_pass) return {std::nullopt, says};
-      return {Permit(*this, 0), now};
+    Admission admit(const planb::GateRequest&) override {
+      if (++asked > lets_pass) return planb::GateRefusal{says};
+      return Permit(*this, 0);
     }
-    [[nodiscard]] TimePoint opens_at(TimePoint) const override { return says; }
-    void on_success(std::uint64_t, TimePoint) override {}
-    void on_failure(std::uint64_t, const Cause&, TimePoint) override {}
-    void on_dropped(std::uint64_t) noexcept override {}
+    [[nodiscard]] TimePoint opens_at(const planb::GateRequest&) const override { return says; }
+    void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+    void on_dropped(std::uint64_t, bool) noexcept override {}
   };
   const TimePoint says = GENERATE(TimePoint{}, at(10s), never);
   VirtualClock clock;
@@ -772,13 +768,13 @@ TEST_CASE("a gate of one's own that refuses and says now does not know: no repor
   const auto result = planb::try_run_with_plan(plan, busy, {.clock = &clock});
   CHECK(result.report().steps[0].left == LeaveReason::gate_closed);
   CHECK(result.report().steps[0].attempts == 1);
-  CHECK(result.report().to_string() == "plan exhausted: alpha: 503 busy, circuit open");
+  CHECK(result.report().to_string() == "plan exhausted: alpha: 503 busy, gate closed");
   CHECK_FALSE(result.report().opens_at());
   CHECK(gate->asked <= 2);
 
   const AttemptLog log;
   const auto skipped = planb::try_run_with_plan(plan, busy, {.on_event = log, .clock = &clock});
-  CHECK(skipped.report().to_string() == "plan exhausted: alpha: skipped, circuit open");
+  CHECK(skipped.report().to_string() == "plan exhausted: alpha: skipped, gate closed");
   CHECK_FALSE(skipped.report().opens_at());
   REQUIRE(log.of<StepSkipped>().size() == 1);
   CHECK(log.of<StepSkipped>()[0].opens_at == never);

@@ -64,16 +64,16 @@ class NotingGate final : public planb::Gate {
   std::function<void()> on_admit;
   std::function<void()> on_told;
 
-  Admission admit(TimePoint now) override {
+  Admission admit(const planb::GateRequest& request) override {
     notes.emplace_back("asked");
     if (on_admit) on_admit();
-    if (now < open_from) return {std::nullopt, open_from};
+    if (request.now < open_from) return planb::GateRefusal{open_from};
     ++out;
-    return {Permit(*this, 7), now};
+    return Permit(*this, 7);
   }
-  TimePoint opens_at(TimePoint now) const override {
+  TimePoint opens_at(const planb::GateRequest& request) const override {
     const_cast<NotingGate*>(this)->notes.emplace_back("looked at");
-    return now < open_from ? open_from : now;
+    return request.now < open_from ? open_from : request.now;
   }
 
  private:
@@ -83,15 +83,14 @@ class NotingGate final : public planb::Gate {
     notes.push_back(std::move(what));
     if (on_told) on_told();
   }
-  void on_success(std::uint64_t ticket, TimePoint) override { told(ticket, "success"); }
-  void on_failure(std::uint64_t ticket, const Cause& cause, TimePoint) override {
-    told(ticket, "failure " + planb::detail::describe(cause));
+  void on_outcome(std::uint64_t ticket, const planb::GateOutcome& outcome) override {
+    told(ticket, outcome.cause == nullptr ? "success" : "failure " + planb::detail::describe(*outcome.cause));
   }
   void on_first_output(std::uint64_t ticket, TimePoint) override {
     CHECK(ticket == 7);
     notes.emplace_back("first output");
   }
-  void on_dropped(std::uint64_t ticket) noexcept override {
+  void on_dropped(std::uint64_t ticket, bool) noexcept override {
     CHECK(ticket == 7);
     --out;
     notes.emplace_back("dropped");
@@ -377,7 +376,7 @@ TEST_CASE("alpha's breaker is open: the sequence is beta, gamma, and alpha is re
   CHECK(skipped[0].step_name == "alpha");
   CHECK(skipped[0].reason == SkipReason::gate_closed);
   CHECK(skipped[0].opens_at == at(4200ms));
-  CHECK(log.lines().front() == "StepSkipped step=0 alpha gate closed for 4.2 s");
+  CHECK(log.lines().front() == "StepSkipped step=0 alpha circuit open for 4.2 s");
 
   const RunReport& report = result.report();
   CHECK(report.answered_by() == "gamma");
@@ -662,7 +661,7 @@ TEST_CASE("a gate that throws when it is told of a success takes no answer back"
   CHECK(gate->notes == Notes{"asked", "success"});
 }
 
-TEST_CASE("a breaker's predicate that throws ends the run as aborted, and the probe's place is given back") {
+TEST_CASE("a breaker's predicate that throws ends the run as aborted, and the probe's slot is given back") {
   bool broken = true;
   const auto breaker =
       planb::circuit_breaker({.failure_threshold = 1, .open_for = 10s, .counts_as_failure = [&broken](const Cause&) {

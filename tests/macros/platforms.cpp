@@ -16,13 +16,16 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <ostream>
 #include <ranges>
 #include <ratio>
 #include <stdexcept>
@@ -32,10 +35,14 @@
 #include <thread>
 #include <type_traits>
 #include <typeinfo>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 #include <version>
+#if __has_include(<format>)
+#include <format>
+#endif
 #if __has_include(<stop_token>)
 #include <stop_token>
 #endif
@@ -105,6 +112,8 @@
 #define unix 1
 
 #include <planb/coro.hpp>
+#include <planb/format.hpp>
+#include <planb/observe.hpp>
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
@@ -139,5 +148,13 @@ int main() {
   EXPECT(planb::sync_wait(planb::co_run_with_plan<planb::Task<int>>(plan, answer, sleep, {.clock = &clock})) == 2);
 
   EXPECT(planb::parse_schedule("capped(exponential(2s), 3s)").has_value());
+
+  const planb::Trace trace;
+  const planb::Metrics metrics;
+  planb::run_with_plan(plan, fails_first, {.on_event = trace, .clock = &clock});
+  planb::run_with_plan(plan, fails_first, {.on_event = metrics.handler("a"), .clock = &clock});
+  EXPECT(trace.size() == 1 && !trace.to_svg().empty() && !trace.to_text().empty());
+  EXPECT(metrics.snapshot().count("planb_attempts_total") == 4);
+  EXPECT(planb::parse_label<planb::Action>(to_label(planb::Action::abort)) == planb::Action::abort);
   return check::result();
 }

@@ -172,11 +172,10 @@ TEST_CASE("the context may be a part of the Env", "[env]") {
 
 TEST_CASE("binding an Env changes nothing else of a plan", "[env]") {
   struct OpenGate final : planb::Gate {
-    [[nodiscard]] planb::Admission admit(planb::TimePoint) override { return {.permit = planb::Permit(*this, 0)}; }
-    [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
-    void on_success(std::uint64_t, planb::TimePoint) override {}
-    void on_failure(std::uint64_t, const planb::Cause&, planb::TimePoint) override {}
-    void on_dropped(std::uint64_t) noexcept override {}
+    [[nodiscard]] planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 0); }
+    [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+    void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+    void on_dropped(std::uint64_t, bool) noexcept override {}
   };
   const auto gate = std::make_shared<OpenGate>();
   const planb::Verdict verdict{planb::Action::next_step, true};

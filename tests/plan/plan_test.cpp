@@ -50,11 +50,10 @@ Plan numbered(int count) {
 const auto fail = [](int&) -> int { throw std::runtime_error("failed"); };
 
 struct OpenGate final : planb::Gate {
-  [[nodiscard]] planb::Admission admit(planb::TimePoint) override { return {.permit = planb::Permit(*this, 0)}; }
-  [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
-  void on_success(std::uint64_t, planb::TimePoint) override {}
-  void on_failure(std::uint64_t, const Cause&, planb::TimePoint) override {}
-  void on_dropped(std::uint64_t) noexcept override {}
+  [[nodiscard]] planb::Admission admit(const planb::GateRequest&) override { return planb::Permit(*this, 0); }
+  [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+  void on_dropped(std::uint64_t, bool) noexcept override {}
 };
 
 std::string refusal_of(std::vector<Step<int>> steps) {

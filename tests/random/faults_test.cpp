@@ -189,26 +189,22 @@ struct Client {
 class NotingGate final : public planb::Gate {
  public:
   explicit NotingGate(World& world) : world_(world) {}
-  planb::Admission admit(TimePoint now) override {
+  planb::Admission admit(const planb::GateRequest&) override {
     world_.take_turn(Place::gate);
     ++world_.permits;
-    return {planb::Permit(*this, 1), now};
+    return planb::Permit(*this, 1);
   }
-  [[nodiscard]] TimePoint opens_at(TimePoint now) const override {
+  [[nodiscard]] TimePoint opens_at(const planb::GateRequest& request) const override {
     world_.take_turn(Place::gate);
-    return now;
+    return request.now;
   }
 
  private:
-  void on_success(std::uint64_t, TimePoint) override {
+  void on_outcome(std::uint64_t, const planb::GateOutcome& outcome) override {
     --world_.permits;
-    world_.take_turn(Place::gate_of_success);
+    world_.take_turn(outcome.cause == nullptr ? Place::gate_of_success : Place::gate);
   }
-  void on_failure(std::uint64_t, const Cause&, TimePoint) override {
-    --world_.permits;
-    world_.take_turn(Place::gate);
-  }
-  void on_dropped(std::uint64_t) noexcept override { --world_.permits; }
+  void on_dropped(std::uint64_t, bool) noexcept override { --world_.permits; }
 
   World& world_;
 };
@@ -225,19 +221,19 @@ using Result = results::Outcome<int, Wide>;
 
 // Everything that a plan can ask of its caller.
 std::vector<planb::Step<Client>> make_steps(World& world, bool long_names = false) {
-  const auto breaker = planb::circuit_breaker(
-      {.failure_threshold = 3,
-       .open_for =
-           [&world](int) {
-             world.take_turn(Place::gate);
-             return Duration(10s);
-           },
-       .counts_as_failure =
-           [&world](const Cause&) {
-             world.take_turn(Place::gate);
-             return true;
-           },
-       .on_change = [&world](planb::CircuitState, planb::CircuitState, TimePoint) { world.take_turn(Place::hook); }});
+  const auto breaker =
+      planb::circuit_breaker({.failure_threshold = 3,
+                              .open_for =
+                                  [&world](int) {
+                                    world.take_turn(Place::gate);
+                                    return Duration(10s);
+                                  },
+                              .counts_as_failure =
+                                  [&world](const Cause&) {
+                                    world.take_turn(Place::gate);
+                                    return true;
+                                  },
+                              .on_change = [&world](const planb::CircuitChange&) { world.take_turn(Place::hook); }});
   const auto says = [&world](bool answer) {
     return [&world, answer](const Cause&) {
       world.take_turn(Place::rule);

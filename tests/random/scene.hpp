@@ -74,18 +74,17 @@ class ScriptedGate final : public planb::Gate {
  public:
   ScriptedGate(Scene& scene, int index, model::GateScript script)
       : state_{std::move(script)}, scene_(scene), index_(index) {}
-  planb::Admission admit(TimePoint now) override;
-  [[nodiscard]] TimePoint opens_at(TimePoint now) const override {
-    return TimePoint(state_.opens_at(now.time_since_epoch()));
+  planb::Admission admit(const planb::GateRequest& request) override;
+  [[nodiscard]] TimePoint opens_at(const planb::GateRequest& request) const override {
+    return TimePoint(state_.opens_at(request.now.time_since_epoch()));
   }
 
  private:
-  void on_success(std::uint64_t ticket, TimePoint now) override { told("told success", ticket, now); }
-  void on_failure(std::uint64_t ticket, const Cause&, TimePoint now) override {
-    told("told failure", ticket, now);
-    state_.failed(now.time_since_epoch());
+  void on_outcome(std::uint64_t ticket, const planb::GateOutcome& outcome) override {
+    told(outcome.cause == nullptr ? "told success" : "told failure", ticket, outcome.now);
+    if (outcome.cause != nullptr) state_.failed(outcome.now.time_since_epoch());
   }
-  void on_dropped(std::uint64_t ticket) noexcept override;
+  void on_dropped(std::uint64_t ticket, bool) noexcept override;
   void told(const char* what, std::uint64_t ticket, TimePoint now);
 
   model::GateState state_;
@@ -108,7 +107,8 @@ struct Scene {
       if (c.gates[i].breaker) {
         gates.push_back(planb::circuit_breaker({.failure_threshold = c.gates[i].trips_after,
                                                 .open_for = c.gates[i].trips_for,
-                                                .honour_retry_after = false}));
+                                                .honour_retry_after = false,
+                                                .probe_timeout = (Duration::max)()}));
       } else {
         gates.push_back(std::make_shared<ScriptedGate>(*this, static_cast<int>(i), c.gates[i]));
       }
@@ -460,16 +460,16 @@ struct Scene {
   std::function<std::string(const Case&)> run_nested;  // tells what differs from the model
 };
 
-inline planb::Admission ScriptedGate::admit(TimePoint now) {
-  const TimePoint opens = opens_at(now);
+inline planb::Admission ScriptedGate::admit(const planb::GateRequest& request) {
+  const TimePoint opens = opens_at(request.now);
   scene_.gate_lines.push_back(
-      model::at(now.time_since_epoch(), model::gate_line(index_, opens > now ? "refuses" : "admits")));
-  if (opens > now) {
+      model::at(request.now.time_since_epoch(), model::gate_line(index_, opens > request.now ? "refuses" : "admits")));
+  if (opens > request.now) {
     scene_.waiting = false;
-    return {std::nullopt, opens};
+    return planb::GateRefusal{opens};
   }
   ++scene_.permits;
-  return {planb::Permit(*this, ++tickets_), now};
+  return planb::Permit(*this, ++tickets_);
 }
 
 inline void ScriptedGate::told(const char* what, std::uint64_t ticket, TimePoint now) {
@@ -478,6 +478,8 @@ inline void ScriptedGate::told(const char* what, std::uint64_t ticket, TimePoint
   scene_.gate_lines.push_back(model::at(now.time_since_epoch(), model::gate_line(index_, what)));
 }
 
-inline void ScriptedGate::on_dropped(std::uint64_t ticket) noexcept { told("dropped", ticket, scene_.clock.now()); }
+inline void ScriptedGate::on_dropped(std::uint64_t ticket, bool) noexcept {
+  told("dropped", ticket, scene_.clock.now());
+}
 
 }  // namespace scene

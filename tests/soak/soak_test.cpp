@@ -139,7 +139,7 @@ TEST_CASE("threads share a breaker: probes that race, fail, are stopped or aband
         {.failure_threshold = 2,
          .open_for = 1ms,
          .half_open_probes = 2,
-         .on_change = [&changes](CircuitState from, CircuitState to, TimePoint) { changes.emplace_back(from, to); }});
+         .on_change = [&changes](const planb::CircuitChange& c) { changes.emplace_back(c.from, c.to); }});
     const ExecutionPlan<int> plan{{.name = "a", .provide = 1, .attempts = 2, .gate = breaker},
                                   {.name = "b", .provide = 2}};
     std::atomic<bool> broken{false};

@@ -38,17 +38,16 @@ struct Token {
 };
 
 struct RateLimit final : planb::Gate {
-  [[nodiscard]] planb::Admission admit(planb::TimePoint now) override {
-    if (left-- > 0) return {.permit = planb::Permit(*this, 1), .opens_at = now};
-    return {.permit = std::nullopt, .opens_at = now + std::chrono::seconds(1)};
+  [[nodiscard]] planb::Admission admit(const planb::GateRequest& request) override {
+    if (left-- > 0) return planb::Permit(*this, 1);
+    return planb::GateRefusal{request.now + std::chrono::seconds(1)};
   }
-  [[nodiscard]] planb::TimePoint opens_at(planb::TimePoint now) const override { return now; }
+  [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
   int left = 1;
 
  private:
-  void on_success(std::uint64_t, planb::TimePoint) override {}
-  void on_failure(std::uint64_t, const planb::Cause&, planb::TimePoint) override {}
-  void on_dropped(std::uint64_t) noexcept override { ++left; }
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+  void on_dropped(std::uint64_t, bool) noexcept override { ++left; }
 };
 
 int failures = 0;
@@ -166,7 +165,7 @@ void gates() {
        .failure_ratio = 0.5,
        .open_for = [](int openings) { return openings * 10s; },
        .counts_as_failure = [](const planb::ProviderError& error) { return error.status >= 500; },
-       .on_change = [&](planb::CircuitState, planb::CircuitState, planb::TimePoint) { ++changes; }});
+       .on_change = [&](const planb::CircuitChange&) { ++changes; }});
   const planb::ExecutionPlan<int> plan{
       {.name = "guarded", .provide = 1, .attempts = 3, .gate = breaker},
       {.name = "limited", .provide = 2, .gate = std::make_shared<RateLimit>()},

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A copyable callable with room for a few captures, called through const. Cheaper to include than <functional>.
 #pragma once
 

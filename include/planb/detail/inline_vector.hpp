@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A vector whose first N elements need no allocation. Grows only at its end.
 #pragma once
 

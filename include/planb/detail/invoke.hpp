@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls a callable as an lvalue; members of a class as well. Cheaper to include than std::invoke.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // refuse(): the one way in which the library turns down arguments that make no sense. is_empty(): the commonest of them.
 #pragma once
 
@@ -7,24 +8,10 @@
 #include <string>
 #include <type_traits>
 
-#if PLANB_HAS_EXCEPTIONS
-#include <stdexcept>
-#else
-#include <cstdio>
-#include <cstdlib>
-#endif
-
 namespace planb::inline PLANB_ABI::detail {
 
 // Throws std::invalid_argument with "planb: " and the message. Without exceptions: prints that and ends the program.
-[[noreturn]] PLANB_COLD inline void refuse(const std::string& message) {
-#if PLANB_HAS_EXCEPTIONS
-  throw std::invalid_argument("planb: " + message);
-#else
-  std::fprintf(stderr, "planb: %s\n", message.c_str());
-  std::abort();
-#endif
-}
+[[noreturn]] PLANB_COLD_DECL void refuse(const std::string& message);
 
 // A null pointer to a function or member, an empty std::function.
 template <class F>
@@ -37,3 +24,7 @@ template <class F>
 }
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/detail/impl/refuse.hpp>  // IWYU pragma: export
+#endif

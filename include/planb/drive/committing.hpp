@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // committing(producer_or_source, predicate, prelude_limit): a stream with a say in which elements count as output.
 #pragma once
 

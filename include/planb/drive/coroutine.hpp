@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // co_run_with_plan: a run in a coroutine, for any task type and any event loop.
 #pragma once
 
@@ -6,6 +7,7 @@
 #include <planb/drive/detail/call_with.hpp>
 #include <planb/drive/detail/coro_await.hpp>
 #include <planb/drive/detail/coro_drive.hpp>
+#include <planb/drive/detail/plan_call.hpp>
 #include <planb/drive/task.hpp>
 #include <planb/engine/run_options.hpp>
 #include <planb/error/detail/awaited.hpp>
@@ -129,24 +131,6 @@ struct co_kept<Promise, Given, Awaited, R> {
   using type = std::remove_cv_t<Given>;
 };
 
-// The attempts of a plan's run in a coroutine: what is called gives what is to be awaited, while the context lives.
-template <class Ctx, class F>
-struct CoroBody {
-  using Room = ContextRoom<Ctx>;
-  using Result = decltype(detail::call_with(std::declval<CallTarget<F>&>(), std::declval<const Attempt&>(),
-                                            std::declval<std::remove_reference_t<Ctx>&>()));
-
-  const PlanStorage<Ctx, void>& plan;
-  F& fn;
-
-  bool prepare(int step, Room& room, const Attempt& attempt, FailureRoom& failure) const {
-    return plan.provide(step, room, attempt, failure);
-  }
-  Result invoke(Room& room, const Attempt& attempt) const {
-    return detail::call_with(detail::call_target(fn), attempt, room.get());
-  }
-};
-
 // All that awaiting an A puts into a frame.
 template <class Promise, class A>
 constexpr bool fits_frame_awaited = fits_frame<A> && fits_frame<typename transformed<Promise, A>::type> &&
@@ -171,20 +155,16 @@ Task co_run(const ExecutionPlan<Ctx, Env>& plan, F&& fn, Sleep&& sleep, Options&
   using Fn = std::decay_t<F>;
   using Nap = std::decay_t<Sleep>;
   using Plan = std::shared_ptr<const PlanStorage<Ctx, Env>>;
-  constexpr bool bound = std::is_void_v<Env>;
-  constexpr bool callable = PlanCallable<Ctx, Fn>;
+  constexpr bool bound = detail::check_env<Env>();
+  constexpr bool callable = detail::check_callable<Ctx, Fn>();
   constexpr bool coroutine = CoroutineType<Task, Plan, Fn, Nap, Options>;
-  static_assert(bound, "planb: this plan's factories need an Env: bind it first, with plan.capture_requirements(env)");
-  static_assert(callable,
-                "planb: the callable must take the plan's context as an lvalue, `fn(Ctx&)` or "
-                "`fn(Ctx&, const planb::Attempt&)`");
   static_assert(coroutine,
                 "planb: co_run_with_plan<Task> needs a coroutine's return type, such as planb::Task<T> or "
                 "asio::awaitable<T>");
   if constexpr (bound && callable && coroutine) {
     using Promise = typename std::coroutine_traits<Task, Plan, Fn, Nap, Options>::promise_type;
-    using Body = CoroBody<Ctx, Fn>;
-    constexpr bool awaitable = AwaitableIn<typename Body::Result, Promise>;
+    using Body = PlanCall<Ctx, Fn>;  // what is called gives what is to be awaited, while the context lives
+    constexpr bool awaitable = AwaitableIn<typename Body::Raw, Promise>;
     constexpr bool sleeps = SleepsIn<Nap, Promise>;
     static_assert(awaitable,
                   "planb: the callable must return something that can be awaited in the task, such as a task of the "
@@ -193,8 +173,8 @@ Task co_run(const ExecutionPlan<Ctx, Env>& plan, F&& fn, Sleep&& sleep, Options&
                   "planb: `sleep` must take a planb::Duration, or that and a planb::StopToken, and return something "
                   "that can be awaited in the task");
     if constexpr (awaitable && sleeps) {
-      using R = typename co_result<Promise, Task, typename Body::Result>::type;
-      using Awaited = AwaitedIn<Promise, typename Body::Result>;
+      using R = typename co_result<Promise, Task, typename Body::Raw>::type;
+      using Awaited = AwaitedIn<Promise, typename Body::Raw>;
       using Given = typename co_given<Promise, Task>::type;
       using Kept = typename co_kept<Promise, Given, Awaited, R>::type;
       using NapResult = decltype(detail::call_sleep(std::declval<Nap&>(), Duration(), std::declval<const StopToken&>()));
@@ -210,7 +190,7 @@ Task co_run(const ExecutionPlan<Ctx, Env>& plan, F&& fn, Sleep&& sleep, Options&
                     "context, or what awaiting gave); let it give what owns that, such as a std::string");
       constexpr bool fits = !lasts || PromiseTakes<Promise, R>;
       static_assert(fits, "planb: the task returns another type than what the callable gives when it is awaited");
-      constexpr bool aligned = fits_frame_awaited<Promise, typename Body::Result> &&
+      constexpr bool aligned = fits_frame_awaited<Promise, typename Body::Raw> &&
                                fits_frame_awaited<Promise, NapResult> && fits_frame<R> && fits_frame<Kept> &&
                                fits_frame<Fn> && fits_frame<Nap>;
       static_assert(aligned,

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: MIT
 // Emit: what a stream's producer is handed to give its elements.
 #pragma once
 
 #include <planb/detail/config.hpp>
 #include <planb/detail/invoke.hpp>
 #include <planb/drive/committing.hpp>
+#include <planb/drive/detail/held_back.hpp>
 #include <planb/engine/detail/engine.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/failure_room.hpp>
@@ -18,7 +20,6 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace planb::inline PLANB_ABI {
 
@@ -88,9 +89,8 @@ class PushStream {
   // Gives what was held back. False: the consumer wants no more, or may not have it.
   bool release() {
     if constexpr (Rule::holds) {
-      const auto held = std::exchange(held_, {});  // a sink may come back to emit()
-      for (const std::unique_ptr<Held>& element : held) {
-        if (!open_ || !element->give_to(*this)) return false;
+      for (HeldBack<Element> held = held_.take(); !held.empty(); held.drop_front()) {  // a sink may come back to emit()
+        if (!open_ || !held.front().give_to(*this)) return false;
       }
     }
     return open_;
@@ -104,11 +104,11 @@ class PushStream {
 #endif
 
  private:
-  struct Held {
-    Held() = default;
-    Held(const Held&) = delete;
-    Held& operator=(const Held&) = delete;
-    virtual ~Held() = default;
+  struct Element {
+    Element() = default;
+    Element(const Element&) = delete;
+    Element& operator=(const Element&) = delete;
+    virtual ~Element() = default;
     virtual bool give_to(PushStream& stream) = 0;
   };
 
@@ -118,13 +118,13 @@ class PushStream {
     static_assert(std::is_constructible_v<Value, X&&> || std::is_array_v<Value>,
                   "planb: committing() keeps the elements before the first that counts, so they must be copyable, or "
                   "movable and emitted as rvalues");
-    struct Kept final : Held {
+    struct Kept final : Element {
       explicit Kept(X&& from) : kept(std::forward<X>(from)) {}
       bool give_to(PushStream& stream) override { return stream.give(std::forward<X>(kept.value)); }
 
       HeldValue<Value> kept;
     };
-    held_.push_back(std::make_unique<Kept>(std::forward<X>(element)));
+    held_.keep(std::make_unique<Kept>(std::forward<X>(element)));
   }
 
   template <class X>
@@ -187,7 +187,7 @@ class PushStream {
   std::exception_ptr thrown_;
 #endif
   struct Nothing {};
-  [[no_unique_address]] std::conditional_t<Rule::holds, std::vector<std::unique_ptr<Held>>, Nothing> held_;
+  [[no_unique_address]] std::conditional_t<Rule::holds, HeldBack<Element>, Nothing> held_;
 };
 
 }  // namespace detail

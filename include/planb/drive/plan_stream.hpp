@@ -1,13 +1,17 @@
+// SPDX-License-Identifier: MIT
 // PlanStream: the elements that a plan's sources give, as one range.
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/detail/held.hpp>
 #include <planb/drive/committing.hpp>
 #include <planb/drive/detail/call_with.hpp>
 #include <planb/drive/detail/drive.hpp>
+#include <planb/drive/detail/held_back.hpp>
 #include <planb/engine/detail/engine.hpp>
 #include <planb/engine/stream_options.hpp>
 #include <planb/error/detail/catch.hpp>
+#include <planb/error/detail/misuse.hpp>
 #include <planb/error/result_traits.hpp>
 #include <planb/plan/attempt.hpp>
 #include <planb/plan/metadata.hpp>
@@ -17,7 +21,6 @@
 #include <planb/report/report.hpp>
 
 #include <cstddef>
-#include <deque>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -86,7 +89,7 @@ class StreamState {
 
   void begin() {
     if (run_) return;
-    run_.emplace(PlanAccess::storage(plan_).view, options_, options_.partial);
+    run_.emplace(PlanAccess::storage(plan_).rules.view(), options_, options_.partial);
     make_attempts();
   }
 
@@ -107,6 +110,11 @@ class StreamState {
   enum class Pulled : unsigned char { element, end, failed };
   using Element = std::remove_reference_t<Given>;
   using Kept = std::remove_cvref_t<Given>;  // of an element that is held back
+  struct HeldElement {
+    explicit HeldElement(reference element) : value(static_cast<reference>(element)) {}
+
+    Kept value;
+  };
   struct Nothing {};
 
   // A part of an attempt. What it throws ends the attempt.
@@ -145,10 +153,11 @@ class StreamState {
 
   [[nodiscard]] Pulled open(FailureRoom& failure) {
     attempt_ = run_->attempt();
-    has_context_ = PlanAccess::storage(plan_).provide(attempt_.step_index, context_, attempt_, failure);
-    if (!has_context_) return Pulled::failed;
+    const auto& storage = PlanAccess::storage(plan_);
+    if (!context_.filled(storage.provide(attempt_.step_index, context_.room(), attempt_, failure))) {
+      return Pulled::failed;
+    }
     made_.build([&]() -> Made { return detail::call_with(detail::stream_target(source_), attempt_, context_.get()); });
-    has_made_ = true;
     if constexpr (!std::ranges::range<Made>) {
       if (detail::carries_error<Made>(made_.get(), failure)) return Pulled::failed;
     }
@@ -163,8 +172,8 @@ class StreamState {
     if (!run_->resume()) return cut_short(failure);
     if constexpr (Rule::holds) {
       if (!held_.empty()) {
-        held_.pop_front();
-        if (!held_.empty()) return give(std::addressof(held_.front()), failure);
+        held_.drop_front();
+        if (!held_.empty()) return give(std::addressof(held_.front().value), failure);
         if (!made_element_) return Pulled::end;
         return give(made_element_, failure);
       }
@@ -183,7 +192,7 @@ class StreamState {
     for (;;) {
       if (*iterator_ == *end_) {
         if constexpr (Rule::holds) {
-          if (!held_.empty()) return give(std::addressof(held_.front()), failure);
+          if (!held_.empty()) return give(std::addressof(held_.front().value), failure);
         }
         return Pulled::end;
       }
@@ -199,13 +208,13 @@ class StreamState {
               std::is_constructible_v<Kept, reference>,
               "planb: committing() keeps the elements before the first that counts, so they must be copyable, "
               "or movable and given as rvalues");
-          held_.emplace_back(static_cast<reference>(*made));
+          held_.keep(std::make_unique<HeldElement>(static_cast<reference>(*made)));
           if (!run_->resume()) return cut_short(failure);
           step();
           continue;
         }
         made_element_ = made;
-        if (!held_.empty()) return give(std::addressof(held_.front()), failure);
+        if (!held_.empty()) return give(std::addressof(held_.front().value), failure);
       }
       return give(made, failure);
     }
@@ -228,7 +237,6 @@ class StreamState {
       return std::addressof(given);
     } else {
       room_.build([&]() -> Given { return **iterator_; });
-      has_element_ = true;
       return std::addressof(room_.get());
     }
   }
@@ -236,9 +244,7 @@ class StreamState {
   void forget() noexcept {
     element_ = nullptr;
     if constexpr (Rule::holds) made_element_ = nullptr;
-    if constexpr (!refers) {
-      if (std::exchange(has_element_, false)) room_.destroy();
-    }
+    if constexpr (!refers) room_.reset();
   }
 
   // The attempt's things end in the order opposite to that in which they came.
@@ -247,8 +253,8 @@ class StreamState {
     if constexpr (Rule::holds) held_.clear();
     end_.reset();
     iterator_.reset();
-    if (std::exchange(has_made_, false)) made_.destroy();
-    if (std::exchange(has_context_, false)) context_.destroy();
+    made_.reset();
+    context_.reset();
   }
 
   PLANB_COLD void fail() {
@@ -266,18 +272,15 @@ class StreamState {
   [[no_unique_address]] Rule rule_;
   std::optional<Engine> run_;
   Attempt attempt_;  // a generator may refer to it
-  ContextRoom<Ctx> context_;
-  ContextRoom<Made> made_;
+  HeldIf<Ctx> context_;
+  HeldIf<Made> made_;
   std::optional<std::ranges::iterator_t<Range>> iterator_;
   std::optional<std::ranges::sentinel_t<Range>> end_;
   Element* element_ = nullptr;  // the consumer's; null where the stream is at its end
-  [[no_unique_address]] std::conditional_t<refers, Nothing, ContextRoom<std::conditional_t<refers, int, Given>>> room_;
-  bool has_context_ = false;
-  bool has_made_ = false;
-  bool has_element_ = false;
+  [[no_unique_address]] std::conditional_t<refers, Nothing, HeldIf<std::conditional_t<refers, int, Given>>> room_;
   // Held back by committing(), and the element of the source's that comes after them.
   struct NothingHeld {};
-  [[no_unique_address]] std::conditional_t<Rule::holds, std::deque<Kept>, NothingHeld> held_;
+  [[no_unique_address]] std::conditional_t<Rule::holds, HeldBack<HeldElement>, NothingHeld> held_;
   std::conditional_t<Rule::holds, Element*, std::nullptr_t> made_element_ = nullptr;
   std::optional<PlanError> error_;
 };

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: MIT
 // stream_with_plan: the elements that a plan's sources give, as a range.
 #pragma once
 
 #include <planb/detail/config.hpp>
 #include <planb/drive/committing.hpp>
 #include <planb/drive/detail/call_with.hpp>
+#include <planb/drive/detail/plan_call.hpp>
 #include <planb/drive/plan_stream.hpp>
 #include <planb/engine/stream_options.hpp>
 #include <planb/error/accepting.hpp>
@@ -58,8 +60,7 @@ template <class Ctx, class Env, class Source>
       return CallableWith<StreamTarget<F>, std::remove_reference_t<Ctx>&>;
     }
   }();
-  static_assert(std::is_void_v<Env>,
-                "planb: this plan's factories need an Env: bind it first, with plan.capture_requirements(env)");
+  constexpr bool bound = detail::check_env<Env>();
   static_assert(!takes_emit, "planb: a producer that takes `emit` also needs a sink");
   static_assert(takes_emit || takes_context,
                 "planb: the source of a stream must take the plan's context as an lvalue, `fn(Ctx&)` or "
@@ -67,7 +68,7 @@ template <class Ctx, class Env, class Source>
   static_assert(!is_accepting<F>,
                 "planb: accepting() looks at what a callable returns; look at the elements of a "
                 "source with committing(), or give an expected-like element with an error");
-  if constexpr (std::is_void_v<Env> && takes_context && !is_accepting<F>) {
+  if constexpr (bound && takes_context && !is_accepting<F>) {
     using Made =
         std::remove_cv_t<decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
                                                     std::declval<std::remove_reference_t<Ctx>&>()))>;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // retry: drive a callable through the rules of one resource.
 #pragma once
 
@@ -7,6 +8,7 @@
 #include <planb/drive/call.hpp>
 #include <planb/drive/detail/call_with.hpp>
 #include <planb/drive/detail/drive.hpp>
+#include <planb/drive/detail/plan_call.hpp>
 #include <planb/engine/detail/engine.hpp>
 #include <planb/engine/run_options.hpp>
 #include <planb/error/predicate.hpp>
@@ -86,13 +88,9 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
   if constexpr (CallableWith<CallTarget<F>>) {
     using Body = RetryBody<F>;
     using Outcome = RetryOutcome<typename Body::Result>;
-    static_assert(accepts_value<F, typename Body::Result>,
-                  "planb: accepting() needs a callable that returns a value, not void");
-    static_assert(!gives_awaited<typename Body::Result>::value,
-                  "planb: the callable returns something that is still to be awaited (a task, a future): its attempt "
-                  "would be over before it has begun. Use co_run_with_plan, or wait for it in the callable");
-    if (const std::string text = detail::refusal(rules, "retry"); !text.empty()) refuse(text);
-    const StepPolicy policy = detail::make_policy(rules, {});
+    [[maybe_unused]] constexpr bool answers = detail::check_answer<F, typename Body::Result>();
+    if (const std::string text = detail::refusal(detail::view_of(rules), "retry"); !text.empty()) refuse(text);
+    const StepPolicy policy = detail::make_policy(detail::view_of(rules));
     PlanView view{&policy, 1, {}};
     InlineVector<const ErrorOps*, 4> named;
     for (const NamedErrors types : {rules.retry_while.named(), rules.classify.named()}) {
@@ -100,8 +98,9 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
     }
     view.named = {named.data(), named.size()};
     Body body{fn};
-    if (options == nullptr && policy.plain) {
-      return detail::drive_plain<Outcome, NobodyToTell>(Attempt(), body, view);
+    if (options == nullptr && policy.kind <= StepKind::plain) {
+      const Attempt attempt(1, 1, 0, {}, nullptr, &policy);
+      return detail::drive<Outcome>(FirstAttempt{view, attempt}, body);
     }
     return detail::drive_engine<Outcome>(view, body, options != nullptr ? *options : no_options());
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Task: a coroutine type for programs that have none of their own.
 #pragma once
 

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: MIT
 // PlanRun: one run in progress, for programs with their own event loop.
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/detail/held.hpp>
 #include <planb/engine/detail/engine.hpp>
 #include <planb/engine/run_options.hpp>
+#include <planb/engine/run_phase.hpp>
 #include <planb/engine/stream_options.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/catch.hpp>
@@ -16,10 +19,20 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 namespace planb::inline PLANB_ABI {
+
+[[nodiscard]] constexpr std::string_view to_label(RunPhase value) noexcept {
+  switch (value) {
+    case RunPhase::attempt: return "attempt";
+    case RunPhase::wait: return "wait";
+    case RunPhase::over: return "over";
+  }
+  return {};
+}
 
 // Room for the context of one attempt: a Ctx, built in place, or a reference where Ctx is `T&`.
 template <class Ctx>
@@ -28,22 +41,19 @@ class ContextSlot {
   ContextSlot() noexcept = default;
   ContextSlot(const ContextSlot&) = delete;
   ContextSlot& operator=(const ContextSlot&) = delete;
-  ~ContextSlot() { reset(); }
+  ~ContextSlot() = default;
 
-  [[nodiscard]] bool has_value() const noexcept { return full_; }
-  [[nodiscard]] std::remove_reference_t<Ctx>& operator*() noexcept { return room_.get(); }
-  [[nodiscard]] std::remove_reference_t<Ctx>* operator->() noexcept { return std::addressof(room_.get()); }
+  [[nodiscard]] bool has_value() const noexcept { return static_cast<bool>(context_); }
+  [[nodiscard]] std::remove_reference_t<Ctx>& operator*() noexcept { return context_.get(); }
+  [[nodiscard]] std::remove_reference_t<Ctx>* operator->() noexcept { return std::addressof(context_.get()); }
 
-  void reset() noexcept {
-    if (std::exchange(full_, false)) room_.destroy();
-  }
+  void reset() noexcept { context_.reset(); }
 
  private:
   template <class>
   friend class PlanRun;
 
-  detail::ContextRoom<Ctx> room_;
-  bool full_ = false;
+  detail::HeldIf<Ctx> context_;
 };
 
 // The decisions of a run alone: no waiting, no calls of your function, no threads. Ask next(), do what it says, and say
@@ -63,7 +73,7 @@ class PlanRun {
   // `partial` says what may follow a failed attempt of a streamed run, after deliver().
   explicit PlanRun(const ExecutionPlan<Ctx>& plan, const RunOptions& options = {},
                    PartialStream partial = PartialStream::allow)
-      : plan_(plan), options_(options), engine_(detail::PlanAccess::storage(plan_).view, options_, partial) {}
+      : plan_(plan), options_(options), engine_(detail::PlanAccess::storage(plan_).rules.view(), options_, partial) {}
 
   // A requested stop is noticed here: no further attempt, and no waiting.
   RunPhase next() { return engine_.next(); }
@@ -88,8 +98,9 @@ class PlanRun {
     PLANB_DETAIL_TRY {
       const CurrentMetadata::Scope scope(engine_.metadata());
       const Factory factory(engine_);
-      context.full_ = detail::PlanAccess::storage(plan_).provide(attempt.step_index, context.room_, attempt, failure);
-      if (context.full_) return true;
+      detail::HeldIf<Ctx>& room = context.context_;
+      const auto& storage = detail::PlanAccess::storage(plan_);
+      if (room.filled(storage.provide(attempt.step_index, room.room(), attempt, failure))) return true;
     }
     PLANB_DETAIL_CATCH(keep, engine_.abandon())
     engine_.fail(failure);

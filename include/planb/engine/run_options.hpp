@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // RunOptions: what one run is told besides its plan.
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace planb::inline PLANB_ABI {
 
@@ -24,6 +26,22 @@ enum class FailureStyle : unsigned char {
   aggregate,  // PlanExhausted or PlanAborted: every step with its last error
   original,   // the last error, unchanged
 };
+
+[[nodiscard]] constexpr std::string_view to_label(StepEntry value) noexcept {
+  switch (value) {
+    case StepEntry::immediate: return "immediate";
+    case StepEntry::scheduled: return "scheduled";
+  }
+  return {};
+}
+
+[[nodiscard]] constexpr std::string_view to_label(FailureStyle value) noexcept {
+  switch (value) {
+    case FailureStyle::aggregate: return "aggregate";
+    case FailureStyle::original: return "original";
+  }
+  return {};
+}
 
 // May be shared between runs and threads where its handler may.
 struct RunOptions {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // StreamOptions: what one streamed run is told besides its plan.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace planb::inline PLANB_ABI {
 
@@ -20,6 +22,15 @@ enum class PartialStream : unsigned char {
                      // preventFallbackOnPartialStream)
   prevent_retry,     // nothing
 };
+
+[[nodiscard]] constexpr std::string_view to_label(PartialStream value) noexcept {
+  switch (value) {
+    case PartialStream::allow: return "allow";
+    case PartialStream::prevent_fallback: return "prevent_fallback";
+    case PartialStream::prevent_retry: return "prevent_retry";
+  }
+  return {};
+}
 
 // The members of RunOptions, with the same meaning, and what may follow partial output.
 struct StreamOptions {

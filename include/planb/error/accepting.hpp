@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // accepting(fn, predicate): a callable with a check on the value that it returns.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // is_answer: says of a type that it is an answer, where planb takes it for something that is still to be awaited.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Cause: why an attempt failed, whether its error was thrown or returned.
 #pragma once
 
@@ -16,7 +17,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -31,6 +31,17 @@ enum class CauseKind : unsigned char {
   defect,       // a bug in this program
 };
 
+[[nodiscard]] constexpr std::string_view to_label(CauseKind value) noexcept {
+  switch (value) {
+    case CauseKind::error: return "error";
+    case CauseKind::timeout: return "timeout";
+    case CauseKind::interrupted: return "interrupted";
+    case CauseKind::rejected: return "rejected";
+    case CauseKind::defect: return "defect";
+  }
+  return {};
+}
+
 // "A bug in this program": never retried, never falls back; leaves every driver as it was thrown.
 class PLANB_VISIBLE Defect : public std::logic_error {
  public:
@@ -40,7 +51,7 @@ class PLANB_VISIBLE Defect : public std::logic_error {
 // What Cause::rethrow() throws for an attempt that ran out of time without an error of its own.
 class PLANB_VISIBLE AttemptTimeout : public std::exception {
  public:
-  [[nodiscard]] const char* what() const noexcept override { return "timed out"; }
+  [[nodiscard]] const char* what() const noexcept override;
 };
 
 namespace detail {
@@ -83,22 +94,8 @@ class Cause {
       : kind_(other.kind_), held_(other.held_), is_value_(other.is_value_), named_(other.named_), ops_(other.ops_) {
     take(other);
   }
-  Cause& operator=(const Cause& other) {
-    if (this != &other) *this = Cause(other);
-    return *this;
-  }
-  Cause& operator=(Cause&& other) noexcept {
-    if (this != &other) {
-      reset();
-      kind_ = other.kind_;
-      held_ = other.held_;
-      is_value_ = other.is_value_;
-      named_ = other.named_;
-      ops_ = other.ops_;
-      take(other);
-    }
-    return *this;
-  }
+  Cause& operator=(const Cause& other);
+  Cause& operator=(Cause&& other) noexcept;
   ~Cause() {
     if (held_ != Held::nothing) destroy();
   }
@@ -167,15 +164,7 @@ class Cause {
     return nullptr;
   }
 
-  [[nodiscard]] const ProviderError* provider_error() const {
-    if (held_ == Held::nothing || is_value_) return nullptr;
-    if (held_ == Held::thrown) {
-      const auto& thrown = as<detail::Thrown>();
-      if (PLANB_STABLE_EXCEPTIONS && thrown.known == nullptr) return nullptr;
-      if (!thrown.exact) return get_if<ProviderError>();
-    }
-    return ops_->as_provider_error != nullptr ? ops_->as_provider_error(object()) : nullptr;
-  }
+  [[nodiscard]] const ProviderError* provider_error() const;
 
   // What the error says, and not what it wraps.
   [[nodiscard]] std::optional<int> own_status() const;
@@ -231,8 +220,15 @@ class Cause {
   void keep_base(E&& error);
   template <class E>
   void keep_object(E&& error);
+  void keep_copy(const Defect& error);
+  void keep_copy(const ProviderError& error);
+  void keep_text(std::string text);
   template <class E>
-  [[nodiscard]] PLANB_NOINLINE const E* find() const;
+  [[nodiscard]] const E* find() const;
+  // The error as this type, which the two functions find in one that was returned and in one that was thrown; or null.
+  [[nodiscard]] const void* find_by(detail::TypeId type,
+                                    const void* (*in_returned)(const detail::ErrorOps& ops, const void* error),
+                                    const void* (*in_thrown)(const detail::Thrown& thrown)) const;
   void move_from(Cause& other) noexcept;
   void destroy() noexcept;
 
@@ -247,11 +243,10 @@ class Cause {
 // What Cause::rethrow() throws for a value that an acceptance check refused: get_if<T>() on its cause gives the value.
 class PLANB_VISIBLE RejectedValue : public std::exception {
  public:
-  explicit RejectedValue(const Cause& cause)
-      : state_(std::make_shared<const std::pair<Cause, std::string>>(cause, cause.message())) {}
+  explicit RejectedValue(const Cause& cause);
 
   [[nodiscard]] const Cause& cause() const noexcept { return state_->first; }
-  [[nodiscard]] const char* what() const noexcept override { return state_->second.c_str(); }
+  [[nodiscard]] const char* what() const noexcept override;
 
  private:
   std::shared_ptr<const std::pair<Cause, std::string>> state_;
@@ -279,18 +274,8 @@ template <class Read, class T>
 struct CauseAccess {
 #if PLANB_HAS_EXCEPTIONS
   // Inside a handler for `e`.
-  [[nodiscard]] static PLANB_COLD Cause caught(const std::exception& e, CauseKind kind = CauseKind::error) noexcept {
-    Cause cause;
-    Thrown thrown{std::current_exception()};
-#if PLANB_STABLE_EXCEPTIONS
-    thrown.known = &e;
-#else
-    static_cast<void>(e);
-#endif
-    cause.hold(std::move(thrown));
-    cause.kind_ = kind;
-    return cause;
-  }
+  [[nodiscard]] static PLANB_COLD_DECL Cause caught(const std::exception& e,
+                                                    CauseKind kind = CauseKind::error) noexcept;
 
   // For a pointer to something that does not derive from std::exception. Inside a handler for it.
   [[nodiscard]] static Cause caught_unknown(std::exception_ptr pointer) noexcept;
@@ -298,10 +283,7 @@ struct CauseAccess {
 
   static void set_kind(Cause& cause, CauseKind kind) noexcept { cause.kind_ = kind; }
 
-  static void set_rejected(Cause& cause) noexcept {
-    cause.kind_ = CauseKind::rejected;
-    cause.is_value_ = true;
-  }
+  static void set_rejected(Cause& cause) noexcept;
 
   // A value that an acceptance check refused: it need not look like an error.
   template <class V>
@@ -379,38 +361,7 @@ struct CauseAccess {
 
   // Looks for the types that the plan names in a thrown error, so that it can be read through error_traits. Of several
   // that it is, the one that says most is read first.
-  static void name(Cause& cause, const ErrorOps* const* types, std::size_t count) {
-    if (cause.held_ != Cause::Held::thrown) return name_returned(cause, types, count);
-    Thrown& thrown = cause.as<Thrown>();
-    const bool known_before = cause.ops_ != nullptr;
-    if (count != 0) {
-      cause.named_ = named_sets.joined(cause.named_, types, count);
-      if (cause.named_ != 0) {
-        types = named_sets[cause.named_].types.get();
-        count = named_sets[cause.named_].count;
-      }
-    }
-    if (known_before) return;
-    for (std::size_t i = 0; i != count; ++i) {
-      const ErrorOps& type = *types[i];
-      if (thrown.known != nullptr && type.says == 0) continue;  // its what() says as much
-      if ((cause.ops_ != nullptr && type.says <= cause.ops_->says) || is_missed(thrown, i)) continue;
-      if (const void* const object = type.find(thrown)) {
-        thrown.named = object;
-        cause.ops_ = &type;
-      } else if (i < 32 && cause.named_ != 0) {
-        thrown.missed |= std::uint32_t{1} << i;
-      }
-    }
-    const TypeId type = thrown.object_type();
-    if (type == nullptr) return;
-    thrown.exact = cause.ops_ != nullptr && same_type(type, cause.ops_->type);
-    if (thrown.exact) {
-      thrown.wraps = cause.ops_->wrapped != nullptr ? Thrown::Wraps::something : Thrown::Wraps::nothing;
-    } else if (thrown.known != nullptr) {
-      thrown.wraps = wraps(*thrown.known, type) ? Thrown::Wraps::something : Thrown::Wraps::nothing;
-    }
-  }
+  static void name(Cause& cause, const ErrorOps* const* types, std::size_t count);
 
   // Whether name() has nothing to find: it is a returned error of the one type that the plan names, and wraps nothing.
   [[nodiscard]] static bool is_named(const Cause& cause, const ErrorOps* const* types, std::size_t count) noexcept {
@@ -432,15 +383,7 @@ struct CauseAccess {
     return false;
   }
 
-  [[nodiscard]] static bool wraps([[maybe_unused]] const std::exception& error, [[maybe_unused]] TypeId type) {
-#if PLANB_HAS_RTTI
-    if (type == &typeid(ProviderError) || type == &typeid(std::runtime_error)) return false;
-    return dynamic_cast<const std::nested_exception*>(&error) != nullptr ||
-           dynamic_cast<const CauseCarrier*>(&error) != nullptr;
-#else
-    return true;
-#endif
-  }
+  [[nodiscard]] static bool wraps([[maybe_unused]] const std::exception& error, [[maybe_unused]] TypeId type);
 
   // The returned error of this type, if that is what the cause holds. It is moved out where nobody else has it: the
   // cause is not to be read any more. One that cannot be copied, and that somebody else has, stays where it is.
@@ -469,175 +412,6 @@ struct CauseAccess {
     return std::nullopt;
   }
 };
-
-#if PLANB_HAS_EXCEPTIONS
-// A text for exceptions that no class describes.
-[[nodiscard]] inline std::string describe_unknown(const std::exception_ptr& pointer) {
-  try {
-    std::rethrow_exception(pointer);
-  } catch (const std::exception& e) {
-    return detail::what_text(e.what());
-  } catch (...) {
-    if (detail::unwinding()) throw;
-    return "unknown exception";
-  }
-}
-
-// Errors that are no classes of anybody's: they can be read without being named.
-inline constexpr const ErrorOps* plain_errors[] = {
-    &error_ops<std::string>,
-    &error_ops<std::errc>,
-    &error_ops<std::error_code>,
-    &error_ops<std::error_condition>,
-    &error_ops<int>,
-    &error_ops<unsigned>,
-    &error_ops<long>,
-    &error_ops<unsigned long>,
-    &error_ops<long long>,
-    &error_ops<unsigned long long>,
-    &error_ops<double>,
-    &error_ops<bool>,
-};
-
-// The text of a thrown pointer to characters or std::string_view.
-[[nodiscard]] inline std::optional<std::string> borrowed_text(const std::exception_ptr& pointer) {
-  try {
-    std::rethrow_exception(pointer);
-  } catch (const char* text) {
-    return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
-  } catch (const std::string_view& text) {
-    return std::string(text);
-  } catch (...) {
-    if (detail::unwinding()) throw;
-    return std::nullopt;
-  }
-}
-
-// The type of what is being handled, or null where only more throws would tell.
-[[nodiscard]] inline TypeId handled_type() noexcept {
-#if PLANB_HAS_CXXABI
-  return abi::__cxa_current_exception_type();
-#else
-  return nullptr;
-#endif
-}
-
-PLANB_COLD inline Cause CauseAccess::caught_unknown(std::exception_ptr pointer) noexcept {
-  Cause cause;
-  const TypeId type = handled_type();
-  try {
-    const auto is = [&](TypeId other) { return type == nullptr || same_type(type, other); };
-    if (is(type_id<const char*>()) || is(type_id<char*>()) || is(type_id<std::string_view>())) {
-      if (std::optional<std::string> text = borrowed_text(pointer)) {
-        cause.keep(BorrowedText<std::exception_ptr>(std::move(*text), std::move(pointer)));
-        return cause;
-      }
-    }
-    Thrown thrown{std::move(pointer)};
-#if PLANB_STABLE_EXCEPTIONS
-    thrown.type = type;
-#endif
-    if (type != nullptr) {
-      const TypeFacts::Slot* const known = has_bases(type) ? wrappers.find(type) : nullptr;
-      if (!has_bases(type) || (known != nullptr && !known->yes)) thrown.wraps = Thrown::Wraps::nothing;
-    }
-    for (const ErrorOps* const plain : plain_errors) {
-      if (!is(plain->type)) continue;
-      thrown.named = plain->find(thrown);
-      if (thrown.named == nullptr) continue;
-      cause.ops_ = plain;
-      // Where the type is not known, a class may be a base of what was thrown.
-      thrown.exact = type != nullptr || !plain->is_class;
-      if (thrown.exact) thrown.wraps = Thrown::Wraps::nothing;
-      break;
-    }
-    cause.hold(std::move(thrown));
-  } catch (...) {  // no memory
-    if (cause.held_ == Cause::Held::nothing) cause.hold(Thrown{std::current_exception()});
-  }
-  return cause;
-}
-#endif
-
-inline Wrapped CauseAccess::wrapped(const Cause& cause) {
-  if (!cause.may_wrap()) return {};
-  if (cause.held_ != Cause::Held::thrown) return cause.ops_->wrapped(cause.object());
-  Wrapped found;
-#if PLANB_HAS_EXCEPTIONS
-  const Thrown& thrown = cause.as<Thrown>();
-#if PLANB_HAS_RTTI
-  if (thrown.known != nullptr) {
-    found.carrier = dynamic_cast<const CauseCarrier*>(thrown.known);
-    if (found.carrier == nullptr) found.nesting = dynamic_cast<const std::nested_exception*>(thrown.known);
-    return found;
-  }
-#endif
-#if PLANB_STABLE_EXCEPTIONS
-  try {
-    std::rethrow_exception(thrown.pointer);
-  } catch (const CauseCarrier& e) {
-    found.carrier = &e;
-  } catch (const std::nested_exception& e) {
-    found.nesting = &e;
-  } catch (...) {
-    if (detail::unwinding()) throw;
-  }
-  if (thrown.type != nullptr && wrappers.find(thrown.type) == nullptr) {
-    wrappers.keep(thrown.type, found.carrier != nullptr || found.nesting != nullptr);
-  }
-#endif
-#endif
-  return found;
-}
-
-PLANB_COLD inline bool CauseAccess::visit_wrapped(const Cause& outer, bool (*use)(const Cause&, void*), void* f) {
-  constexpr int deepest = 8;
-  const Cause* at = &outer;
-  Cause layer;
-  for (int depth = 0; depth != deepest; ++depth) {
-    const Wrapped wraps = wrapped(*at);
-    const Cause* carried = wraps.carrier != nullptr ? wraps.carrier->carried() : nullptr;
-    Cause inner;
-#if PLANB_HAS_EXCEPTIONS && !PLANB_STABLE_EXCEPTIONS
-    if (at->held_ == Cause::Held::thrown) {  // no address outlives its handler
-      try {
-        std::rethrow_exception(at->as<Thrown>().pointer);
-      } catch (const CauseCarrier& e) {
-        if (e.carried() != nullptr) inner = *e.carried();
-      } catch (const std::nested_exception& e) {
-        inner = Cause::of(e.nested_ptr());
-      } catch (...) {
-        if (detail::unwinding()) throw;
-      }
-    }
-#endif
-    const NamedSet* const names = outer.named_ != 0 ? &named_sets[outer.named_] : nullptr;
-    if (carried != nullptr && names != nullptr && needs_names(*carried, names->types.get(), names->count)) {
-      inner = detail::read_or(Cause(), [&] { return Cause(*carried); });
-    }
-    if (carried != nullptr && inner.held_ == Cause::Held::nothing) {
-      at = carried;  // lives in what carries it
-    } else {
-      if (carried != nullptr) {
-        // has been copied, to be looked at for more types
-#if PLANB_HAS_EXCEPTIONS
-      } else if (inner.held_ == Cause::Held::nothing && wraps.carrier == nullptr && wraps.nesting != nullptr) {
-        inner = Cause::of(wraps.nesting->nested_ptr());
-#endif
-      }
-      if (inner.held_ == Cause::Held::nothing) return false;
-      if (names != nullptr) name(inner, names->types.get(), names->count);
-      layer = std::move(inner);
-      at = &layer;
-    }
-    if (use(*at, f)) return true;
-  }
-  return false;
-}
-
-}  // namespace detail
-
-namespace detail {
 
 // Whether `error` may be a base of the object that is meant.
 template <bool IsLvalue, class E>
@@ -685,14 +459,6 @@ constexpr bool is_standard_error =
 
 }  // namespace detail
 
-inline Cause Cause::current() {
-#if PLANB_HAS_EXCEPTIONS
-  return of(std::current_exception());
-#else
-  return {};
-#endif
-}
-
 template <class E>
 Cause Cause::of(E&& error) {
   using Error = std::remove_cvref_t<E>;
@@ -737,20 +503,19 @@ void Cause::keep_base(E&& error) {
     if constexpr (!std::is_base_of_v<Defect, Error>) {
       if (const auto* const defect = dynamic_cast<const Defect*>(std::addressof(error))) {
         kind_ = CauseKind::defect;
-        return keep(Defect(detail::what_text(defect->what())));
+        return keep_copy(*defect);
       }
     }
     if constexpr (!std::is_base_of_v<ProviderError, Error>) {
       if (const auto* const provider = dynamic_cast<const ProviderError*>(std::addressof(error))) {
-        return keep(*provider);
+        return keep_copy(*provider);
       }
     }
   }
 #endif
   if constexpr (std::is_same_v<Error, std::exception> || detail::cannot_be_kept<E>) {
     // A copy of that base would say nothing, or there is none.
-    keep(detail::UncopyableError(
-        detail::read_or(std::string(detail::no_text), [&] { return detail::read_message(error); })));
+    keep_text(detail::read_or(std::string(detail::no_text), [&] { return detail::read_message(error); }));
   } else if constexpr (detail::is_standard_error<Error>) {
     std::string text = detail::what_text(error.what());
     Error copy(error);
@@ -788,68 +553,17 @@ void Cause::keep_object(E&& error) {
   ops_ = &detail::error_ops<Object>;
 }
 
-inline Cause::Cause(const Cause& other)
-    : kind_(other.kind_), is_value_(other.is_value_), named_(other.named_), ops_(other.ops_) {
-  switch (other.held_) {
-    case Held::nothing: break;
-    case Held::thrown: ::new (static_cast<void*>(room_)) detail::Thrown(other.as<detail::Thrown>()); break;
-    case Held::inside: other.ops_->copy(other.room_, room_); break;
-    case Held::shared:
-      ::new (static_cast<void*>(room_)) detail::SharedErrorPtr(other.as<detail::SharedErrorPtr>());
-      break;
-  }
-  held_ = other.held_;
-}
-
-inline void Cause::move_from(Cause& other) noexcept {
-  switch (held_) {
-    case Held::nothing: break;
-    case Held::thrown:
-      ::new (static_cast<void*>(room_)) detail::Thrown(std::move(other.as<detail::Thrown>()));
-      other.as<detail::Thrown>().~Thrown();
-      break;
-    case Held::inside: ops_->move(other.room_, room_); break;
-    case Held::shared:
-      ::new (static_cast<void*>(room_)) detail::SharedErrorPtr(std::move(other.as<detail::SharedErrorPtr>()));
-      other.as<detail::SharedErrorPtr>().~SharedErrorPtr();
-      break;
-  }
-}
-
-inline void Cause::destroy() noexcept {
-  switch (held_) {
-    case Held::nothing: break;
-    case Held::thrown: as<detail::Thrown>().~Thrown(); break;
-    case Held::inside:
-      if (!ops_->trivial) ops_->destroy(room_);
-      break;
-    case Held::shared: as<detail::SharedErrorPtr>().~SharedErrorPtr(); break;
-  }
-}
-
 template <class E>
 const E* Cause::find() const {
-  if (const void* known = object(); known != nullptr && detail::same_type(ops_->type, detail::type_id<E>())) {
-    return static_cast<const E*>(known);
-  }
-  if (held_ == Held::inside || held_ == Held::shared) {
-    return is_value_ ? nullptr : detail::find_base<E>(*ops_, object());
-  }
+  const auto in_returned = [](const detail::ErrorOps& ops, const void* error) -> const void* {
+    return detail::find_base<E>(ops, error);
+  };
 #if PLANB_HAS_EXCEPTIONS
-  if (held_ == Held::thrown) {
-    const detail::Thrown& thrown = as<detail::Thrown>();
-    if (thrown.exact && !ops_->is_class) return nullptr;  // it has no base
-    if (named_ != 0 && thrown.missed != 0) {
-      const detail::NamedSet& set = detail::named_sets[named_];
-      for (std::size_t i = 0; i != set.count; ++i) {
-        if (!detail::CauseAccess::is_missed(thrown, i)) continue;
-        if (detail::same_type(set.types[i]->type, detail::type_id<E>())) return nullptr;
-      }
-    }
-    return detail::find_thrown<E>(thrown);
-  }
+  const auto in_thrown = [](const detail::Thrown& thrown) -> const void* { return detail::find_thrown<E>(thrown); };
+  return static_cast<const E*>(find_by(detail::type_id<E>(), in_returned, in_thrown));
+#else
+  return static_cast<const E*>(find_by(detail::type_id<E>(), in_returned, nullptr));
 #endif
-  return nullptr;
 }
 
 template <class T>
@@ -875,142 +589,15 @@ PLANB_COLD T Cause::read_named(unsigned what, T (*detail::ErrorOps::*reader)(con
   return found;
 }
 
-inline std::optional<int> Cause::own_status() const {
-  // A code may be read as a status.
-  return read<std::optional<int>>(detail::Reads::status | detail::Reads::code, &detail::ErrorOps::status,
-                                  &detail::read_status<ProviderError>);
-}
-
-inline std::string Cause::own_code() const {
-  return read<std::string>(detail::Reads::code, &detail::ErrorOps::code, &detail::read_code<ProviderError>);
-}
-
-inline std::optional<Duration> Cause::own_retry_after() const {
-  return read<std::optional<Duration>>(detail::Reads::retry_after, &detail::ErrorOps::retry_after,
-                                       &detail::read_retry_after<ProviderError>);
-}
-
-inline std::optional<bool> Cause::own_retryable() const {
-  if (ops_ == nullptr || (ops_->retryable == nullptr && named_ == 0)) return std::nullopt;
-  return read<std::optional<bool>>(detail::Reads::retryable, &detail::ErrorOps::retryable, nullptr);
-}
-
-inline std::optional<int> Cause::status() const {
-  std::optional<int> found = own_status();
-  if (found || !may_wrap() || !own_code().empty()) return found;
-  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
-    found = layer.own_status();
-    return found || !layer.own_code().empty();
-  });
-  return found;
-}
-
-inline std::string Cause::code() const {
-  std::string found = own_code();
-  if (!found.empty() || !may_wrap() || own_status()) return found;
-  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
-    found = layer.own_code();
-    return !found.empty() || layer.own_status();
-  });
-  return found;
-}
-
-inline std::optional<Duration> Cause::retry_after() const {
-  std::optional<Duration> found = own_retry_after();
-  if (found || !may_wrap()) return found;
-  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
-    found = layer.own_retry_after();
-    return found.has_value();
-  });
-  return found;
-}
-
-inline std::optional<bool> Cause::retryable() const {
-  std::optional<bool> found = own_retryable();
-  if (found || !may_wrap()) return found;
-  detail::CauseAccess::any_wrapped(*this, [&](const Cause& layer) {
-    found = layer.own_retryable();
-    return found.has_value();
-  });
-  return found;
-}
-
-inline std::string Cause::message() const {
-  std::string text = detail::read_or(std::string(detail::no_text), [this] {
-    std::string own;
-    if (const void* error = object()) {
-      constexpr unsigned message = detail::Reads::message;
-      const bool reads = (ops_->reads & message) != 0;  // else there may be a what(), which a base's message beats
-      if (reads) own = ops_->message(error);
-      if (named_ != 0 && own.empty()) own = read_named(message, &detail::ErrorOps::message);
-      if (!reads && own.empty()) own = ops_->message(error);
-    }
-#if PLANB_HAS_EXCEPTIONS
-    if (held_ == Held::thrown && own.empty()) {
-      const detail::Thrown& thrown = as<detail::Thrown>();
-      if (thrown.known != nullptr) return detail::what_text(thrown.known->what());
-      if (ops_ == nullptr || ops_->says == 0) return detail::describe_unknown(thrown.pointer);
-    }
-#endif
-    return own;
-  });
-  if (is_value_) return text.empty() ? "value rejected" : "value rejected: " + text;
-  if (!text.empty() || own_status()) return text;
-  switch (kind_) {
-    case CauseKind::timeout: return "timed out";
-    case CauseKind::interrupted: return "interrupted";
-    case CauseKind::rejected: return "value rejected";
-    case CauseKind::error:
-    case CauseKind::defect: break;
-  }
-  return "unknown error";
-}
-
-inline std::exception_ptr Cause::exception() const {
-#if PLANB_HAS_EXCEPTIONS
-  if (held_ == Held::thrown) return as<detail::Thrown>().pointer;
-  try {
-    rethrow();
-  } catch (...) {
-    return std::current_exception();
-  }
-#else
-  return nullptr;
-#endif
-}
-
-inline void Cause::rethrow() const {
-#if PLANB_HAS_EXCEPTIONS
-  if (is_value_) throw RejectedValue(*this);
-  switch (held_) {
-    case Held::thrown: std::rethrow_exception(as<detail::Thrown>().pointer);
-    case Held::inside:
-    case Held::shared: ops_->raise(object()); break;
-    case Held::nothing: break;
-  }
-  if (kind_ == CauseKind::timeout) throw AttemptTimeout();
-  throw std::runtime_error(message());
-#else
-  std::abort();
-#endif
-}
-
 namespace detail {
 
 // A cause in one line: its status, where its message does not start with it, and its message.
-[[nodiscard]] inline std::string describe(const Cause& cause) {
-  std::string text = cause.message();
-  if (const std::optional<int> status = cause.status()) {
-    const std::string number = std::to_string(*status);
-    const bool starts_with_it =
-        text.compare(0, number.size(), number) == 0 &&
-        (text.size() == number.size() || text[number.size()] < '0' || text[number.size()] > '9');
-    if (!starts_with_it) text = text.empty() ? number : number + " " + text;
-  }
-  if (cause.kind() == CauseKind::timeout && CauseAccess::holds(cause)) text = "timed out: " + text;
-  return text;
-}
+[[nodiscard]] std::string describe(const Cause& cause);
 
 }  // namespace detail
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/cause.hpp>  // IWYU pragma: export
+#endif

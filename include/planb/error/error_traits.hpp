@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What can be read from an error: its status, code, wait hint and message.
 #pragma once
 
@@ -330,7 +331,8 @@ template <class T>
     return static_cast<long long>(value);
   } else {
     constexpr auto limit = static_cast<unsigned long long>((std::numeric_limits<long long>::max)());
-    return static_cast<long long>((std::min)(static_cast<unsigned long long>(value), limit));
+    const auto number = static_cast<unsigned long long>(value);
+    return static_cast<long long>(number < limit ? number : limit);
   }
 }
 
@@ -378,6 +380,12 @@ template <class E>
   return status != 0 ? std::optional<int>(status) : std::nullopt;
 }
 
+// Of numbers, as std::to_string says them.
+[[nodiscard]] std::string number_text(long long number);
+[[nodiscard]] std::string number_text(unsigned long long number);
+[[nodiscard]] std::string number_text(double number);
+[[nodiscard]] std::string number_text(long double number);
+
 template <class E>
 [[nodiscard]] std::string read_code([[maybe_unused]] const E& e) {
   std::string code;
@@ -386,7 +394,8 @@ template <class E>
       if constexpr (is_text<std::remove_cvref_t<decltype(value)>>) {
         code = detail::to_text(value);
       } else if (const long long number = detail::to_number(value); number != 0) {
-        if (detail::code_as_status(number) == 0 || detail::read_plain_status(e) != 0) code = std::to_string(number);
+        if (detail::code_as_status(number) == 0 || detail::read_plain_status(e) != 0)
+          code = detail::number_text(number);
       }
     });
   }
@@ -401,7 +410,7 @@ template <class E>
     detail::with_value(detail::raw_retry_after(e), [&](auto value) {
       const Duration said = to_duration(value);
       // A plain zero stands where nobody has set it.
-      if (is_optional<Raw> || said != Duration::zero()) wait = (std::max)(said, Duration::zero());
+      if (is_optional<Raw> || said != Duration::zero()) wait = said < Duration::zero() ? Duration::zero() : said;
     });
   }
   return wait;
@@ -417,12 +426,14 @@ template <class E>
 }
 
 // The text of a what().
+[[nodiscard]] std::string what_text(const char* what);
 template <class T>
 [[nodiscard]] std::string what_text(const T& what) {
   if constexpr (std::is_pointer_v<T>) {
-    if (what == nullptr) return no_text;
+    return detail::what_text(static_cast<const char*>(what));
+  } else {
+    return detail::to_text(what);
   }
-  return detail::to_text(what);
 }
 
 template <class E>
@@ -437,9 +448,12 @@ template <class E>
   } else if constexpr (std::is_same_v<E, bool>) {
     text = e ? "true" : "false";
   } else if constexpr (std::is_arithmetic_v<E>) {
-    text = std::to_string(e);
+    using Widest = std::conditional_t<!std::is_integral_v<E>,
+                                      std::conditional_t<std::is_same_v<E, long double>, long double, double>,
+                                      std::conditional_t<std::is_signed_v<E>, long long, unsigned long long>>;
+    text = detail::number_text(static_cast<Widest>(e));
   } else if constexpr (std::is_enum_v<E>) {
-    text = "error " + std::to_string(static_cast<long long>(static_cast<std::underlying_type_t<E>>(e)));
+    text = "error " + detail::number_text(static_cast<long long>(static_cast<std::underlying_type_t<E>>(e)));
   } else if constexpr (is_text<E>) {
     text = detail::to_text(e);
   } else if constexpr (requires { { e.what() } -> std::convertible_to<std::string_view>; }) {
@@ -451,3 +465,7 @@ template <class E>
 }  // namespace detail
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/error_traits.hpp>  // IWYU pragma: export
+#endif

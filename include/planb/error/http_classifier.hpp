@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // http_classifier: reads what a failure says, and about whom, and so what is to be done.
 #pragma once
 
@@ -7,10 +8,12 @@
 #include <planb/error/detail/http_rules.hpp>
 #include <planb/error/error_traits.hpp>
 #include <planb/error/predicate.hpp>
+#include <planb/error/verdict_reason.hpp>
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -23,6 +26,15 @@ enum class ContentRefusal : unsigned char {
   next_guarded,   // only a later step whose enter_when accepts the refusal, such as a lenient model; none does: abort
   abort,
 };
+
+[[nodiscard]] constexpr std::string_view to_label(ContentRefusal value) noexcept {
+  switch (value) {
+    case ContentRefusal::next_step: return "next_step";
+    case ContentRefusal::next_guarded: return "next_guarded";
+    case ContentRefusal::abort: return "abort";
+  }
+  return {};
+}
 
 // The ready-made classifier, and a value: every on_...() gives a changed copy, so one may be built on another. What is
 // said later stands before what was said earlier, and all of it before the table (docs/errors.md).
@@ -55,7 +67,14 @@ class HttpClassifier {
   HttpClassifier& operator=(const HttpClassifier&) noexcept = default;
   ~HttpClassifier() = default;
 
-  Verdict operator()(const Cause& cause) const;
+  Verdict operator()(const Cause& cause) const { return judge(cause, nullptr); }
+
+  // The same verdict, with the row that decides and what it was read from: for logs, and to find the row to change.
+  [[nodiscard]] VerdictReason explain(const Cause& cause) const {
+    VerdictReason reason;
+    reason.verdict = judge(cause, &reason);
+    return reason;
+  }
 
   // For a status, or all from `first` to `last`. Refused with std::invalid_argument: a status below 1, an empty range.
   [[nodiscard]] HttpClassifier on_status(int status, Verdict verdict) const {
@@ -89,11 +108,10 @@ class HttpClassifier {
   }
 
  private:
+  [[nodiscard]] Verdict judge(const Cause& cause, VerdictReason* reason) const;
+
   template <class Change>
   [[nodiscard]] HttpClassifier with(Change change) const;
-
-  // The error's own word on whether another try makes sense.
-  [[nodiscard]] static std::optional<bool> own_word(const Cause& cause);
 
   std::shared_ptr<const detail::HttpRules> rules_;
 };
@@ -108,14 +126,7 @@ template <class... E>
 
 namespace detail {
 
-[[nodiscard]] inline Verdict verdict_of(planb::ContentRefusal refusal) {
-  switch (refusal) {
-    case planb::ContentRefusal::next_step: return {Action::next_step, false, FailureClass::content_refused};
-    case planb::ContentRefusal::next_guarded: return {Action::next_guarded, false, FailureClass::content_refused};
-    case planb::ContentRefusal::abort: return {Action::abort, false, FailureClass::content_refused};
-  }
-  refuse("http_classifier: say what a refusal means: ContentRefusal::next_step, next_guarded or abort");
-}
+[[nodiscard]] Verdict verdict_of(planb::ContentRefusal refusal);
 
 }  // namespace detail
 
@@ -131,27 +142,24 @@ HttpClassifier<E...>::HttpClassifier(ContentRefusal refusal)
 }
 
 template <class... E>
-Verdict HttpClassifier<E...>::operator()(const Cause& cause) const {
+Verdict HttpClassifier<E...>::judge(const Cause& cause, VerdictReason* reason) const {
   if (cause.kind() == CauseKind::defect || cause.kind() == CauseKind::interrupted) return {Action::abort};
   detail::HttpReading reading;
   if (!reading.read<E...>(cause, false)) {
     detail::CauseAccess::any_wrapped(cause, [&](const Cause& inner) { return reading.read<E...>(inner, true); });
   }
-  Verdict verdict = rules_->judge(cause, std::move(reading));
+  if (reason != nullptr) {
+    reason->status = reading.status;
+    reason->code = reading.code;
+  }
+  Verdict verdict = rules_->judge(cause, std::move(reading), reason);
   if (verdict.action == Action::retry || verdict.action == Action::next_step) {
-    if (const std::optional<bool> retryable = own_word(cause)) {
+    if (const std::optional<bool> retryable = detail::own_word<E...>(cause)) {
       verdict.action = *retryable ? Action::retry : Action::next_step;
+      if (reason != nullptr) reason->retryable = retryable;
     }
   }
   return verdict;
-}
-
-template <class... E>
-std::optional<bool> HttpClassifier<E...>::own_word(const Cause& cause) {
-  std::optional<bool> retryable = cause.retryable();
-  // Outside a plan a thrown error is known by the types that are named here alone.
-  if (!retryable) static_cast<void>((detail::HttpReading::read_retryable_as<E>(cause, retryable) || ...));
-  return retryable;
 }
 
 template <class... E>
@@ -203,3 +211,7 @@ HttpClassifier<E...> HttpClassifier<E...>::on_unknown(Verdict verdict) const {
 }
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/http_classifier.hpp>  // IWYU pragma: export
+#endif

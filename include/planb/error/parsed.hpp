@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parsed<T>: what reading a text gave, or where it went wrong and what was expected there.
 #pragma once
 
@@ -14,10 +15,7 @@ struct ParseError {
   std::string expected;
 
   // "column 8: expected a duration such as 10ms"; from the second line on, "line 2, column 8: ...".
-  [[nodiscard]] std::string message() const {
-    std::string text = line > 1 ? "line " + std::to_string(line) + ", " : std::string();
-    return text + "column " + std::to_string(column) + ": expected " + expected;
-  }
+  [[nodiscard]] std::string message() const;
 };
 
 // A value or a ParseError. Nothing is ever thrown for a bad text, except by value().
@@ -25,3 +23,7 @@ template <class T>
 using Parsed = Checked<T, ParseError>;
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/parsed.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The forms in which a plan takes questions about an error: of a Cause, of one error type, or one of its members.
 #pragma once
 
@@ -10,7 +11,6 @@
 #include <concepts>
 #include <cstddef>
 #include <exception>
-#include <string>
 #include <type_traits>
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ProviderError: a ready-made exception for provider clients.
 #pragma once
 
@@ -6,7 +7,6 @@
 
 #include <exception>
 #include <string>
-#include <utility>
 
 namespace planb::inline PLANB_ABI {
 
@@ -14,16 +14,12 @@ namespace planb::inline PLANB_ABI {
 class PLANB_VISIBLE ProviderError : public std::exception {
  public:
   explicit ProviderError(int provider_status, std::string text = {}, std::string provider_code = {},
-                         OptionalDuration wait_hint = {})
-      : status(provider_status),
-        code(std::move(provider_code)),
-        retry_after(wait_hint),
-        message(std::move(text)) {}
+                         OptionalDuration wait_hint = {});
 
   // An error without a status: a connection that failed, say.
-  explicit ProviderError(std::string text) : ProviderError(0, std::move(text)) {}
+  explicit ProviderError(std::string text);
 
-  [[nodiscard]] const char* what() const noexcept override { return message.c_str(); }
+  [[nodiscard]] const char* what() const noexcept override;
 
   int status = 0;                        // HTTP status or its like; 0 where there was no answer
   std::string code;                      // the provider's own word, such as "insufficient_quota"; may be empty
@@ -32,3 +28,7 @@ class PLANB_VISIBLE ProviderError : public std::exception {
 };
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/provider_error.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Return types that carry errors: how planb tells success from failure in them, and how it gives them back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // parse_retry_after: a provider's wait hint, in every form in which one is sent.
 #pragma once
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <initializer_list>
 #include <iterator>
 #include <optional>
@@ -68,35 +68,14 @@ struct HintHeader {
     structured,  // both
   };
 
-  explicit HintHeader(std::string_view name) noexcept {
-    const auto is = [&](std::string_view other) { return HintReader::same(name, other); };
-    const auto has = [&](std::string_view part) { return HintReader::has_part(name, part); };
-    const bool millis = name.size() > 3 && HintReader::same(name.substr(name.size() - 3), "-ms");
-    if (millis) form.unit = 1'000'000;
-    if (is("retry-after") || is("retry-after-ms") || is("x-ms-retry-after-ms")) {
-      kind = Kind::wait;
-    } else if (is("grpc-retry-pushback-ms")) {
-      kind = Kind::wait;
-      form.below_zero_is_never = true;
-    } else if (is("ratelimit")) {
-      kind = Kind::structured;
-    } else if ((has("ratelimit") || has("rate-limit")) && has("reset")) {
-      kind = Kind::reset;
-      form.epochs = !millis;
-    }
-  }
+  explicit HintHeader(std::string_view name) noexcept;
 
   Kind kind = Kind::none;
   HintForm form;
 };
 
-[[nodiscard]] inline std::optional<Duration> longest_hint(std::string_view list,
-                                                          std::chrono::system_clock::time_point now,
-                                                          HintForm form) noexcept {
-  std::optional<Duration> longest;
-  HintReader::for_each(list, now, form, [&](std::optional<Duration> wait) { longest = (std::max)(longest, wait); });
-  return longest;
-}
+[[nodiscard]] std::optional<Duration> longest_hint(std::string_view list, std::chrono::system_clock::time_point now,
+                                                   HintForm form) noexcept;
 
 // Names and values as texts: an array's up to its terminator, if it has one. A null pointer is an empty text.
 template <class Text>
@@ -144,20 +123,9 @@ void for_each_header(const Headers& headers, Use use) {
 
 // The limit that a header of such a name is about: the name without `part`, and without what tells its unit.
 struct LimitName {
-  LimitName(std::string_view name, std::string_view part) noexcept {
-    const std::size_t at = HintReader::find_part(name, part);
-    if (at == name.size()) return;
-    before = name.substr(0, at);
-    after = name.substr(at + part.size());
-    for (const std::string_view unit : {"-ms", "-after"}) {
-      const std::size_t rest = after.size() - (std::min)(unit.size(), after.size());
-      if (HintReader::same(after.substr(rest), unit)) after = after.substr(0, rest);
-    }
-  }
+  LimitName(std::string_view name, std::string_view part) noexcept;
 
-  [[nodiscard]] bool is(const LimitName& other) const noexcept {
-    return HintReader::same(before, other.before) && HintReader::same(after, other.after);
-  }
+  [[nodiscard]] bool is(const LimitName& other) const noexcept;
 
   std::string_view before;
   std::string_view after;
@@ -180,23 +148,10 @@ template <class Headers>
 
 }  // namespace detail
 
-inline std::optional<Duration> parse_retry_after(std::string_view value,
-                                                 std::chrono::system_clock::time_point now) noexcept {
-  if (value.find_first_of("=\"") != std::string_view::npos) return detail::RateLimitReader(value).read();
-  return detail::longest_hint(value, now, {.epochs = true});
-}
+std::optional<Duration> parse_retry_after(std::string_view value, std::chrono::system_clock::time_point now) noexcept;
 
-inline std::optional<Duration> parse_retry_after(std::string_view header, std::string_view value,
-                                                 std::chrono::system_clock::time_point now) noexcept {
-  const detail::HintHeader known(header);
-  switch (known.kind) {
-    case detail::HintHeader::Kind::none: break;
-    case detail::HintHeader::Kind::wait:
-    case detail::HintHeader::Kind::reset: return detail::longest_hint(value, now, known.form);
-    case detail::HintHeader::Kind::structured: return detail::RateLimitReader(value).read();
-  }
-  return std::nullopt;
-}
+std::optional<Duration> parse_retry_after(std::string_view header, std::string_view value,
+                                          std::chrono::system_clock::time_point now) noexcept;
 
 template <class Headers>
 std::optional<Duration> parse_retry_after(int status, const Headers& headers,
@@ -221,10 +176,12 @@ std::optional<Duration> parse_retry_after(int status, const Headers& headers,
   return wait ? wait : reset;
 }
 
-inline std::optional<Duration> parse_retry_after(
-    int status, std::initializer_list<std::pair<std::string_view, std::string_view>> headers,
-    std::chrono::system_clock::time_point now) noexcept {
-  return planb::parse_retry_after<decltype(headers)>(status, headers, now);
-}
+std::optional<Duration> parse_retry_after(int status,
+                                          std::initializer_list<std::pair<std::string_view, std::string_view>> headers,
+                                          std::chrono::system_clock::time_point now) noexcept;
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/retry_after.hpp>  // IWYU pragma: export
+#endif

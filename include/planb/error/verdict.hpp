@@ -1,7 +1,10 @@
+// SPDX-License-Identifier: MIT
 // Verdict: what a classifier or an acceptance check makes of a failure, and what kind of failure it was.
 #pragma once
 
 #include <planb/detail/config.hpp>
+
+#include <string_view>
 
 namespace planb::inline PLANB_ABI {
 
@@ -12,6 +15,17 @@ enum class Action : unsigned char {
   next_guarded,  // leave this step for a later one whose enter_when accepts the cause; abort where none does
   abort,         // end the run
 };
+
+// One word for each value, for metrics, logs and settings: the value's own name. See parse_label.
+[[nodiscard]] constexpr std::string_view to_label(Action value) noexcept {
+  switch (value) {
+    case Action::retry: return "retry";
+    case Action::next_step: return "next_step";
+    case Action::next_guarded: return "next_guarded";
+    case Action::abort: return "abort";
+  }
+  return {};
+}
 
 // What a failure was, and so about whom: for metrics and rules. The table of http_classifier (docs/errors.md) says which
 // statuses and codes are which.
@@ -50,6 +64,26 @@ enum class FailureClass : unsigned char {
     case FailureClass::unknown: return "unknown";
   }
   return "unknown";
+}
+
+[[nodiscard]] constexpr std::string_view to_label(FailureClass value) noexcept {
+  switch (value) {
+    case FailureClass::connection: return "connection";
+    case FailureClass::timeout: return "timeout";
+    case FailureClass::rate_limited: return "rate_limited";
+    case FailureClass::overloaded: return "overloaded";
+    case FailureClass::server_error: return "server_error";
+    case FailureClass::conflict: return "conflict";
+    case FailureClass::quota: return "quota";
+    case FailureClass::auth: return "auth";
+    case FailureClass::not_found: return "not_found";
+    case FailureClass::context_too_long: return "context_too_long";
+    case FailureClass::content_refused: return "content_refused";
+    case FailureClass::invalid_request: return "invalid_request";
+    case FailureClass::rejected_value: return "rejected_value";
+    case FailureClass::unknown: return "unknown";
+  }
+  return {};
 }
 
 struct Verdict {

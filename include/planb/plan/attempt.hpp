@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Attempt: what a running attempt knows of itself.
 #pragma once
 
@@ -19,15 +20,12 @@ namespace detail {
 // A stop source that fires when the caller's token does, or at the attempt's deadline.
 class AttemptStop {
  public:
-  AttemptStop(const StopToken& callers, Clock& clock, TimePoint deadline)
-      : forward_(callers, Request{source_}), timer_(clock.call_at(deadline, Request{source_})) {}
+  AttemptStop(const StopToken& callers, Clock& clock, TimePoint deadline);
 
   [[nodiscard]] StopToken token() const noexcept { return source_.get_token(); }
 
   // Once fired, it stays fired.
-  void move_to(Clock& clock, TimePoint deadline) {
-    if (!timer_.move_to(deadline)) timer_ = clock.call_at(deadline, Request{source_});
-  }
+  void move_to(Clock& clock, TimePoint deadline);
 
  private:
   struct Request {
@@ -41,6 +39,9 @@ class AttemptStop {
   Timer timer_;
 };
 #endif
+
+class Engine;
+struct StepPolicy;
 
 inline constexpr TimePoint no_deadline = (TimePoint::max)();
 
@@ -81,12 +82,7 @@ class Attempt {
 
   // What is left of that time now, never negative: to be handed to the client library. A client that gives up a moment
   // early, since it rounds down, fails with an error of its own and not by timeout.
-  [[nodiscard]] std::optional<Duration> timeout() const {
-    const std::optional<TimePoint> due = deadline();
-    if (!due) return std::nullopt;
-    const Duration left = detail::between(site_->clock->now(), *due);
-    return left > Duration::zero() ? left : Duration::zero();
-  }
+  [[nodiscard]] std::optional<Duration> timeout() const;
 
   // Of a stream: how many elements the consumer has already, from this attempt and those before it. A provider that can
   // resume starts from there.
@@ -94,32 +90,32 @@ class Attempt {
     return site_ != nullptr ? site_->delivered.load(std::memory_order_relaxed) : 0;
   }
 
+  // Whether the step can make no further attempt if this one fails: true, false, or unknown where a schedule, a
+  // predicate or a classifier decides. The end of the run's time, a stop, a closed gate and an error that asks for no
+  // retry or for too long a wait may still make it the last.
+  [[nodiscard]] std::optional<bool> last_of_step() const noexcept;
+  // Whether the run can make none. Unknown also where only guarded steps follow.
+  [[nodiscard]] std::optional<bool> last_of_run() const noexcept;
+
   // Fires when the caller stops the run, or when the attempt's time is up. Its callbacks may run on the clock's timer
   // thread, and hold up every other timer while they do: they must be quick. In a stream, ask for it first on the
   // thread that makes the attempt.
-  [[nodiscard]] StopToken stop_token() const {
-    if (site_ == nullptr) return {};
-#if PLANB_HAS_STOP_TOKEN
-    if (site_->clock != nullptr) {
-      if (site_->own_stop == nullptr) {
-        const StopToken none;
-        site_->own_stop =
-            std::make_unique<detail::AttemptStop>(site_->stop != nullptr ? *site_->stop : none, *site_->clock,
-                                                  site_->deadline.load(std::memory_order_relaxed));
-      }
-      return site_->own_stop->token();
-    }
-#endif
-    return site_->stop != nullptr ? *site_->stop : StopToken{};
-  }
+  [[nodiscard]] StopToken stop_token() const;
 
   Attempt() noexcept = default;
   Attempt(int number, int number_in_step, int index, std::string_view name,
-          detail::AttemptSite* site = nullptr) noexcept
-      : attempt(number), step_attempt(number_in_step), step_index(index), step_name(name), site_(site) {}
+          detail::AttemptSite* site = nullptr, const detail::StepPolicy* policy = nullptr) noexcept
+      : attempt(number), step_attempt(number_in_step), step_index(index), step_name(name), site_(site), policy_(policy) {}
 
  private:
+  friend class detail::Engine;
+
   detail::AttemptSite* site_ = nullptr;
+  const detail::StepPolicy* policy_ = nullptr;  // of its step; lives as long as the plan
 };
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/plan/impl/attempt.hpp>  // IWYU pragma: export
+#endif

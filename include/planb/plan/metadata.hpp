@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CurrentMetadata: which attempt is running on this thread.
 #pragma once
 

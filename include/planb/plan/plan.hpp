@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ExecutionPlan: a fallback chain as a value.
 #pragma once
 
@@ -7,11 +8,11 @@
 #include <planb/error/predicate.hpp>
 #include <planb/error/result_traits.hpp>
 #include <planb/plan/attempt.hpp>
+#include <planb/plan/detail/plan_rules.hpp>
 #include <planb/plan/detail/step_policy.hpp>
 #include <planb/plan/provide.hpp>
 #include <planb/plan/step.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
@@ -172,45 +173,17 @@ constexpr bool names_error_type = !ResultType<Ctx> && requires {
 template <class Ctx, class Env>
 struct PlanStorage {
   std::vector<Step<Ctx, Env>> steps;
-  std::vector<StepPolicy> policies;
-  std::vector<const ErrorOps*> named;
-  PlanView view;  // of these two
-  Attempt first_attempt;
-  bool plain_first = false;    // nothing has to be asked before the first step's first attempt
-  Gate* gate_first = nullptr;  // or only this
+  PlanRules rules;  // views into them
 #if PLANB_CHECKED
   mutable BorrowCount borrowed;
 #endif
 
-  explicit PlanStorage(std::vector<Step<Ctx, Env>> list)
-      : steps(std::move(list)), first_attempt(1, 1, 0, steps.front().name) {
-    policies.reserve(steps.size());
+  explicit PlanStorage(std::vector<Step<Ctx, Env>> list) : steps(std::move(list)), rules(steps.size()) {
     if constexpr (names_error_type<Ctx>) {
       using Error = std::remove_cv_t<typename std::remove_reference_t<Ctx>::error_type>;
-      add_named({error_ops_of<Error>, 1});
+      rules.add_named({error_ops_of<Error>, 1});
     }
-    for (const Step<Ctx, Env>& step : steps) {
-      policies.push_back(detail::make_policy(step, step.name, step.enter_when ? &step.enter_when : nullptr));
-      add_named(step.retry_while.named());
-      add_named(step.classify.named());
-      add_named(step.enter_when.named());
-    }
-    plain_first = policies.front().plain;
-    gate_first = policies.front().plain_but_for_gate ? policies.front().gate : nullptr;
-    Duration reserved{};
-    for (std::size_t i = steps.size(); i-- > 0;) {
-      policies[i].reserved_after = reserved;
-      policies[i].plain_next = i + 1 != steps.size() && policies[i + 1].plain;
-      reserved = add(reserved, steps[i].reserve);
-    }
-    view = {policies.data(), static_cast<int>(policies.size()), {named.data(), named.size()}};
-  }
-
-  void add_named(NamedErrors types) {
-    for (std::size_t i = 0; i != types.count; ++i) {
-      const auto same = [&](const ErrorOps* known) { return same_type(known->type, types.first[i]->type); };
-      if (std::none_of(named.begin(), named.end(), same)) named.push_back(types.first[i]);
-    }
+    for (const Step<Ctx, Env>& step : steps) rules.add_step(detail::view_of(step));
   }
 
   PlanStorage(const PlanStorage&) = delete;
@@ -279,10 +252,9 @@ template <class Ctx, class Env>
 std::string ExecutionPlan<Ctx, Env>::refusal(const std::vector<step_type>& steps) {
   if (steps.empty()) return "an ExecutionPlan needs at least one step";
   for (std::size_t i = 0; i != steps.size(); ++i) {
-    const step_type& step = steps[i];
-    const std::string label = step.name.empty() ? "step " + std::to_string(i) : "step \"" + step.name + "\"";
-    if (std::string text = detail::refusal(step, label); !text.empty()) return text;
-    if (step.reserve < Duration::zero()) return label + ": `reserve` is negative";
+    if (std::string text = detail::step_refusal(detail::view_of(steps[i]), i); !text.empty()) {
+      return text;
+    }
   }
   return {};
 }
@@ -310,7 +282,8 @@ ExecutionPlan<Ctx> ExecutionPlan<Ctx, Env>::capture_requirements(E&& env) const 
   copies.reserve(size());
   for (const step_type& step : this->steps()) {
     // Names every member, so that one which is added later cannot be forgotten.
-    const auto& [name, provide, attempts, schedule, retry_while, classify, enter_when, max_wait, timeout, reserve, gate] =
+    const auto& [name, provide, attempts, schedule, retry_while, classify, enter_when, max_wait, timeout,
+                first_timeout, reserve, gate] =
         step;
     copies.push_back({.name = name,
                       .provide = detail::BoundProvide<Ctx, Env>{provide, bound, owner},
@@ -321,6 +294,7 @@ ExecutionPlan<Ctx> ExecutionPlan<Ctx, Env>::capture_requirements(E&& env) const 
                       .enter_when = enter_when,
                       .max_wait = max_wait,
                       .timeout = timeout,
+                      .first_timeout = first_timeout,
                       .reserve = reserve,
                       .gate = gate});
   }

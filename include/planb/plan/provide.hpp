@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: MIT
 // What a step's `provide` may be, and how an attempt gets its context from it.
 #pragma once
 
 #include <planb/detail/config.hpp>
 #include <planb/detail/function.hpp>
+#include <planb/detail/held.hpp>
 #include <planb/detail/refuse.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/failure_room.hpp>
@@ -20,46 +22,8 @@ namespace planb::inline PLANB_ABI {
 
 namespace detail {
 
-// Room for a context, without a record of whether there is one: whoever builds it there destroys it.
 template <class Ctx>
-class ContextRoom {
-  using Stored = std::conditional_t<std::is_reference_v<Ctx>, std::remove_reference_t<Ctx>*, Ctx>;
-
- public:
-  ContextRoom() noexcept {}   // NOLINT(modernize-use-equals-default)
-  ~ContextRoom() noexcept {}  // NOLINT(modernize-use-equals-default)
-  ContextRoom(const ContextRoom&) = delete;
-  ContextRoom& operator=(const ContextRoom&) = delete;
-
-  // Builds the context from what `make()` gives; a Ctx by value is built in place.
-  template <class Make>
-  void build(Make&& make) {
-    if constexpr (std::is_reference_v<Ctx>) {
-      Ctx reference = make();
-      stored_ = std::addressof(reference);
-    } else {
-      ::new (static_cast<void*>(std::addressof(stored_))) Stored(make());
-    }
-  }
-
-  void destroy() noexcept {
-    if constexpr (!std::is_reference_v<Ctx>) stored_.~Stored();
-  }
-
-  [[nodiscard]] std::remove_reference_t<Ctx>& get() noexcept {
-    if constexpr (std::is_reference_v<Ctx>) {
-      return *stored_;
-    } else {
-      return stored_;
-    }
-  }
-
- private:
-  union {
-    Stored stored_;
-  };
-};
-
+using ContextRoom = Held<Ctx>;
 
 template <class Ctx>
 concept Context = std::is_lvalue_reference_v<Ctx> || (std::is_object_v<Ctx> && std::is_same_v<Ctx, std::decay_t<Ctx>> &&

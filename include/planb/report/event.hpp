@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The events of a run, and the handlers that take them.
 #pragma once
 
@@ -6,17 +7,19 @@
 #include <planb/detail/refuse.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/awaited.hpp>
-#include <planb/report/detail/text.hpp>
+#include <planb/gate/reason.hpp>
 #include <planb/report/reasons.hpp>
 #include <planb/report/report.hpp>
 #include <planb/time/clock.hpp>
 
 #include <concepts>
+#include <memory>
+#include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace planb::inline PLANB_ABI {
 
@@ -28,7 +31,17 @@ struct NextMove {
   Duration delay{};                          // of a retry
   RunEnd run_end = RunEnd::exhausted;        // of an end
   LeaveReason reason = LeaveReason::none;    // of all but a retry
+  std::optional<GateReason> gate_reason = std::nullopt;  // of LeaveReason::gate_closed
 };
+
+[[nodiscard]] constexpr std::string_view to_label(NextMove::Kind value) noexcept {
+  switch (value) {
+    case NextMove::retry: return "retry";
+    case NextMove::next_step: return "next_step";
+    case NextMove::end: return "end";
+  }
+  return {};
+}
 
 // Each event has the label of its run, RunOptions::label.
 struct AttemptStart {
@@ -82,6 +95,9 @@ struct StepSkipped {
   TimePoint at{};
   SkipReason reason = SkipReason::declined;
   std::optional<TimePoint> opens_at = std::nullopt;  // of a closed gate: when it may be tried again
+  std::optional<GateReason> gate_reason = std::nullopt;  // of a closed gate: why it refuses,
+  std::string gate_text = {};                            // in its own words where it has some,
+  std::string gate = {};                                 // and its name
   std::string label = {};
 };
 
@@ -121,19 +137,34 @@ inline constexpr unsigned event_kind<RunFinish> = 32;
 class Event {
  public:
   template <class E>
-  requires(detail::event_kind<E> != 0) explicit Event(E event) noexcept
-      : event_(std::in_place_type<E>, std::move(event)) {}
+  requires(detail::event_kind<E> != 0) explicit Event(E event) noexcept : kind_(detail::event_kind<E>) {
+    ::new (room()) E(std::move(event));
+  }
+
+  Event(const Event& other);
+  Event(Event&& other) noexcept;
+  Event& operator=(const Event& other);
+  Event& operator=(Event&& other) noexcept;
+  ~Event();
 
   // Calls f with the event that it is.
   template <class F>
   decltype(auto) visit(F&& f) const {
-    return std::visit(std::forward<F>(f), event_);
+    switch (kind_) {
+      case detail::event_kind<AttemptStart>: return std::forward<F>(f)(attempt_start_);
+      case detail::event_kind<FirstOutput>: return std::forward<F>(f)(first_output_);
+      case detail::event_kind<AttemptSuccess>: return std::forward<F>(f)(attempt_success_);
+      case detail::event_kind<AttemptFailure>: return std::forward<F>(f)(attempt_failure_);
+      case detail::event_kind<StepSkipped>: return std::forward<F>(f)(step_skipped_);
+      default: return std::forward<F>(f)(run_finish_);
+    }
   }
 
   // The event as a T, or null. Not of a temporary.
   template <class T>
   [[nodiscard]] const T* get_if() const& noexcept {
-    return std::get_if<T>(&event_);
+    static_assert(detail::event_kind<T> != 0, "planb: get_if<T>() of an Event: T is none of the six events");
+    return kind_ == detail::event_kind<T> ? std::launder(static_cast<const T*>(room())) : nullptr;
   }
   template <class T>
   const T* get_if() const&& = delete;
@@ -141,16 +172,25 @@ class Event {
  private:
   friend struct detail::EventAccess;
 
-  std::variant<AttemptStart, FirstOutput, AttemptSuccess, AttemptFailure, StepSkipped, RunFinish> event_;
+  [[nodiscard]] void* room() noexcept { return std::addressof(attempt_start_); }
+  [[nodiscard]] const void* room() const noexcept { return std::addressof(attempt_start_); }
+
+  unsigned char kind_;  // of detail::event_kind
+  union {               // not a std::variant: that costs every file that includes this
+    AttemptStart attempt_start_;
+    FirstOutput first_output_;
+    AttemptSuccess attempt_success_;
+    AttemptFailure attempt_failure_;
+    StepSkipped step_skipped_;
+    RunFinish run_finish_;
+  };
 };
 
 namespace detail {
 
 struct EventAccess {
   // The cause of a failure that everybody has been told of.
-  [[nodiscard]] static Cause take_cause(Event& event) noexcept {
-    return std::move(std::get<AttemptFailure>(event.event_).cause);
-  }
+  [[nodiscard]] static Cause take_cause(Event& event) noexcept;
 };
 
 }  // namespace detail
@@ -163,74 +203,21 @@ struct overloaded : Fs... {
 template <class... Fs>
 overloaded(Fs...) -> overloaded<Fs...>;
 
-namespace detail {
-
-template <class E>
-[[nodiscard]] std::string attempt_line(const char* kind, const E& event) {
-  std::string line = kind;
-  line += " #" + std::to_string(event.attempt) + " step=" + std::to_string(event.step_index);
-  append_name(line, event.step_name);
-  return line;
-}
-
-}  // namespace detail
-
 // An event as a line for people, such as
 //   AttemptFailure #2 step=0 openai 503 service unavailable, next step
-[[nodiscard]] inline std::string to_string(const AttemptStart& event) {
-  return detail::attempt_line("AttemptStart", event);
-}
+[[nodiscard]] std::string to_string(const AttemptStart& event);
 
-[[nodiscard]] inline std::string to_string(const AttemptSuccess& event) {
-  return detail::attempt_line("AttemptSuccess", event);
-}
+[[nodiscard]] std::string to_string(const AttemptSuccess& event);
 
-[[nodiscard]] inline std::string to_string(const AttemptFailure& event) {
-  std::string line = detail::attempt_line("AttemptFailure", event);
-  line += ' ';
-  detail::append_clipped(line, detail::describe(event.cause));
-  if (event.verdict && event.verdict->alert) line += " (alert)";
-  switch (event.next.kind) {
-    case NextMove::retry:
-      line += ", retry";
-      if (event.next.delay > Duration::zero()) line += " in " + detail::duration_text(event.next.delay);
-      break;
-    case NextMove::next_step:
-      line += ", next step";
-      if (detail::says_more(event.next.reason)) line += std::string(": ") + to_string(event.next.reason);
-      break;
-    case NextMove::end:
-      line += std::string(", end: ") + to_string(event.next.run_end);
-      if (event.next.reason == LeaveReason::partial_output) line += std::string(" ") + to_string(event.next.reason);
-      break;
-  }
-  return line;
-}
+[[nodiscard]] std::string to_string(const AttemptFailure& event);
 
-[[nodiscard]] inline std::string to_string(const StepSkipped& event) {
-  std::string line = "StepSkipped step=" + std::to_string(event.step_index);
-  detail::append_name(line, event.step_name);
-  line += ' ';
-  line += to_string(event.reason);
-  if (event.opens_at) line += detail::open_text(detail::between(event.at, *event.opens_at), *event.opens_at);
-  return line;
-}
+[[nodiscard]] std::string to_string(const StepSkipped& event);
 
-[[nodiscard]] inline std::string to_string(const FirstOutput& event) {
-  return detail::attempt_line("FirstOutput", event) + " after " + detail::duration_text(event.after);
-}
+[[nodiscard]] std::string to_string(const FirstOutput& event);
 
-[[nodiscard]] inline std::string to_string(const RunFinish& event) {
-  std::string line = "RunFinish ";
-  line += to_string(event.end);
-  const std::string text = event.report.to_string();
-  if (!text.empty()) line += ", " + text;
-  return line;
-}
+[[nodiscard]] std::string to_string(const RunFinish& event);
 
-[[nodiscard]] inline std::string to_string(const Event& event) {
-  return event.visit([](const auto& e) { return to_string(e); });
-}
+[[nodiscard]] std::string to_string(const Event& event);
 
 // What RunOptions::on_event holds: a callable over one kind of event or several (a lambda, an overload set, a generic
 // lambda), or over `const Event&`, which then gets those that it takes no other way. It is called inline, on the thread
@@ -307,3 +294,7 @@ class EventHandler {
 };
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/report/impl/event.hpp>  // IWYU pragma: export
+#endif

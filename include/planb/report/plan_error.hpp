@@ -1,16 +1,12 @@
+// SPDX-License-Identifier: MIT
 // What a run throws when it fails: one type for each end, all with the report.
 #pragma once
 
 #include <planb/detail/config.hpp>
 #include <planb/report/report.hpp>
 
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <typeinfo>
 #include <utility>
 
 namespace planb::inline PLANB_ABI {
@@ -19,7 +15,7 @@ namespace planb::inline PLANB_ABI {
 // attempt failed or a rule of the plan threw. Copying does not throw.
 class PLANB_VISIBLE PlanError : public detail::CauseCarrier {
  public:
-  explicit PlanError(RunReport report) : state_(std::make_shared<const State>(std::move(report))) {}
+  explicit PlanError(RunReport report);
   PlanError(const PlanError&) noexcept = default;  // and no move: a moved-from error could say nothing
   PlanError& operator=(const PlanError&) noexcept = default;
   ~PlanError() override = default;
@@ -30,7 +26,7 @@ class PLANB_VISIBLE PlanError : public detail::CauseCarrier {
   [[nodiscard]] RunReport report() const&& { return state_->report; }
 
   // report().to_string()
-  [[nodiscard]] const char* what() const noexcept override { return state_->text.c_str(); }
+  [[nodiscard]] const char* what() const noexcept override;
 
  private:
   struct State {
@@ -41,7 +37,7 @@ class PLANB_VISIBLE PlanError : public detail::CauseCarrier {
   };
 
   // What a plan around this one reads through it.
-  [[nodiscard]] const Cause* carried() const noexcept final { return state_->report.last_cause(); }
+  [[nodiscard]] const Cause* carried() const noexcept final;
 
   std::shared_ptr<const State> state_;
 };
@@ -73,80 +69,18 @@ class PLANB_VISIBLE PlanInterrupted : public PlanError {
 namespace detail {
 
 #if PLANB_HAS_EXCEPTIONS
-template <class E>
-class PLANB_VISIBLE Nesting final : public E, public std::nested_exception {
- public:
-  explicit Nesting(const PlanError& error) : E(error) {}  // nests the exception that is being handled
-};
-
-template <class E>
-[[noreturn]] void throw_nesting(const PlanError& error, const Cause* cause) {
-  if (cause != nullptr && CauseAccess::tells(*cause)) {
-    try {
-      cause->rethrow();
-    } catch (...) {
-      throw Nesting<E>(error);
-    }
-  }
-  throw E(error);  // not a nested_exception: that would capture an unrelated exception of the caller's
-}
-
-#if PLANB_HAS_RTTI
-// What a rule threw, with the error that is being handled nested.
-template <class E>
-class PLANB_VISIBLE RuleError final : public E, public std::nested_exception {
- public:
-  explicit RuleError(const E& error) : E(error) {}
-};
-
-// Returns where `thrown` is none of these, but of a type that nobody here can derive from.
-template <class... E>
-void throw_nesting_current(const std::exception& thrown) {
-  const auto is = [&]<class T>(const T*) {
-    if (typeid(thrown) == typeid(T)) throw RuleError<T>(static_cast<const T&>(thrown));
-  };
-  (is(static_cast<const E*>(nullptr)), ...);
-}
-#endif
-
 // Throws what a rule of the plan threw, as itself. The attempt's own error is not lost where it can be nested in that:
 // in the standard library's common exceptions.
-[[noreturn]] PLANB_COLD inline void throw_rule_error(const Cause& rule, [[maybe_unused]] const Cause* own) {
-#if PLANB_HAS_RTTI
-  const std::exception* const thrown = rule.get_if<std::exception>();
-  if (thrown != nullptr && own != nullptr && CauseAccess::tells(*own) && own->exception() != rule.exception()) {
-    try {
-      own->rethrow();
-    } catch (...) {
-      throw_nesting_current<std::runtime_error, std::logic_error, std::invalid_argument, std::out_of_range>(*thrown);
-    }
-  }
-#endif
-  rule.rethrow();
-}
+[[noreturn]] PLANB_COLD_DECL void throw_rule_error(const Cause& rule, [[maybe_unused]] const Cause* own);
 #endif
 
 // Throws the error as the type that its end says, with the last error nested. Ends the program without exceptions.
-[[noreturn]] PLANB_COLD inline void throw_plan_error(const PlanError& error) {
-#if PLANB_HAS_EXCEPTIONS
-  const RunReport& report = error.report();
-  const Cause* const cause = report.rule_error ? &*report.rule_error : report.last_cause();
-  switch (error.end()) {
-    case RunEnd::aborted: throw_nesting<PlanAborted>(error, cause);
-    case RunEnd::deadline: throw_nesting<DeadlineExceeded>(error, cause);
-    case RunEnd::interrupted: throw_nesting<PlanInterrupted>(error, cause);
-    case RunEnd::running:
-    case RunEnd::succeeded:
-    case RunEnd::exhausted:
-    case RunEnd::defect: break;
-  }
-  throw_nesting<PlanExhausted>(error, cause);
-#else
-  std::fprintf(stderr, "planb: %s\n", error.what());
-  std::abort();
-#endif
-}
+[[noreturn]] PLANB_COLD_DECL void throw_plan_error(const PlanError& error);
 
 }  // namespace detail
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/report/impl/plan_error.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // PlanResult: what try_run_with_plan gives. A value or a PlanError, and always the report.
 #pragma once
 

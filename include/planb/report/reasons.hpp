@@ -1,7 +1,10 @@
+// SPDX-License-Identifier: MIT
 // How a run ends, and why a step is passed over or left.
 #pragma once
 
 #include <planb/detail/config.hpp>
+
+#include <string_view>
 
 namespace planb::inline PLANB_ABI {
 
@@ -71,6 +74,44 @@ enum class LeaveReason : unsigned char {
     case LeaveReason::partial_output: return "after partial output";
   }
   return "unknown";
+}
+
+// One word for each value, for metrics, logs and settings. See parse_label.
+[[nodiscard]] constexpr std::string_view to_label(RunEnd value) noexcept {
+  switch (value) {
+    case RunEnd::running: return "running";
+    case RunEnd::succeeded: return "succeeded";
+    case RunEnd::exhausted: return "exhausted";
+    case RunEnd::aborted: return "aborted";
+    case RunEnd::deadline: return "deadline";
+    case RunEnd::interrupted: return "interrupted";
+    case RunEnd::defect: return "defect";
+  }
+  return {};
+}
+
+[[nodiscard]] constexpr std::string_view to_label(SkipReason value) noexcept {
+  switch (value) {
+    case SkipReason::declined: return "declined";
+    case SkipReason::gate_closed: return "gate_closed";
+    case SkipReason::out_of_time: return "out_of_time";
+  }
+  return {};
+}
+
+[[nodiscard]] constexpr std::string_view to_label(LeaveReason value) noexcept {
+  switch (value) {
+    case LeaveReason::none: return "none";
+    case LeaveReason::classified: return "classified";
+    case LeaveReason::not_retryable: return "not_retryable";
+    case LeaveReason::attempts_spent: return "attempts_spent";
+    case LeaveReason::schedule_ended: return "schedule_ended";
+    case LeaveReason::wait_too_long: return "wait_too_long";
+    case LeaveReason::out_of_time: return "out_of_time";
+    case LeaveReason::gate_closed: return "gate_closed";
+    case LeaveReason::partial_output: return "partial_output";
+  }
+  return {};
 }
 
 namespace detail {

@@ -1,12 +1,14 @@
+// SPDX-License-Identifier: MIT
 // RunReport: who answered, and for every step that the run came to, what became of it.
 #pragma once
 
 #include <planb/detail/config.hpp>
 #include <planb/detail/inline_vector.hpp>
 #include <planb/error/cause.hpp>
-#include <planb/report/detail/text.hpp>
+#include <planb/gate/reason.hpp>
 #include <planb/report/reasons.hpp>
 #include <planb/time/clock.hpp>
+#include <planb/time/duration.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -30,6 +32,11 @@ struct StepReport {
   // How long its attempts took, and the waits between them and for its gate; none: nobody asked for times.
   std::optional<Duration> attempt_time = std::nullopt;
   std::optional<Duration> wait_time = std::nullopt;
+  std::optional<TimePoint> failed_at = std::nullopt;  // when its last failure was seen; none: nobody read a clock
+  // Of a closed gate: why it refused, in its own words where it has some, and its name.
+  std::optional<GateReason> gate_reason = std::nullopt;
+  std::string gate_text = {};
+  std::string gate = {};
 };
 
 // Steps in the order of the plan, up to the last one that the run came to. Memory is bounded by the number of steps.
@@ -49,32 +56,23 @@ struct RunReport {
   std::optional<Duration> duration = std::nullopt;
 
   // The name of the step that answered, or "step N" where it has none; empty where none answered.
-  [[nodiscard]] std::string answered_by() const {
-    if (!answered_step || steps.empty()) return {};
-    return detail::step_label(steps.back().name, *answered_step);
-  }
+  [[nodiscard]] std::string answered_by() const;
+
+  // Whether a step after the plan's first has answered, whatever became of the first: it failed, or was passed over.
+  [[nodiscard]] bool fell_back() const noexcept { return answered_step.value_or(0) > 0; }
+
+  // The earliest time at which it makes sense for the caller to ask again: the first step's that is ready again. A step
+  // is ready when its closed gate opens and the wait hint of its last failure, counted from that failure, is over.
+  // None where the run has succeeded, or nothing is known of any step: then it is the caller's to choose.
+  [[nodiscard]] std::optional<TimePoint> retry_at() const;
 
   // The last failure of the run, or null. Of a temporary report: a copy, or nothing.
-  [[nodiscard]] const Cause* last_cause() const& noexcept {
-    if (!last_failed) return nullptr;
-    const std::optional<Cause>& cause = steps[static_cast<std::size_t>(*last_failed)].cause;
-    return cause ? &*cause : nullptr;
-  }
-  [[nodiscard]] std::optional<Cause> last_cause() const&& {
-    const Cause* const cause = last_cause();
-    return cause != nullptr ? std::optional<Cause>(*cause) : std::nullopt;
-  }
+  [[nodiscard]] const Cause* last_cause() const& noexcept;
+  [[nodiscard]] std::optional<Cause> last_cause() const&&;
 
   // The earliest time at which a gate may open that was found closed, or that the step's last failure has shut; where
   // it is known.
-  [[nodiscard]] std::optional<TimePoint> opens_at() const noexcept {
-    std::optional<TimePoint> earliest;
-    for (const StepReport& step : steps) {
-      if (!step.opens_at || *step.opens_at == (TimePoint::max)()) continue;
-      if (!earliest || *step.opens_at < *earliest) earliest = step.opens_at;
-    }
-    return earliest;
-  }
+  [[nodiscard]] std::optional<TimePoint> opens_at() const noexcept;
 
   // One entry for each step, of bounded length in all, such as
   //   plan exhausted: alpha: 2 attempts, last 503 service unavailable; beta: skipped, circuit open for 4.2 s
@@ -82,70 +80,8 @@ struct RunReport {
   [[nodiscard]] std::string to_string() const;
 };
 
-namespace detail {
-
-[[nodiscard]] inline std::string circuit_text(const StepReport& step) {
-  std::string text = "circuit open";
-  if (step.opens_in && step.opens_at) text += open_text(*step.opens_in, *step.opens_at);
-  return text;
-}
-
-[[nodiscard]] inline std::string step_line(const StepReport& step, bool answered) {
-  std::string line = step_label(step.name, step.index) + ": ";
-  if (step.skipped) {
-    return line + "skipped, " +
-           (*step.skipped == SkipReason::gate_closed ? circuit_text(step) : planb::to_string(*step.skipped));
-  }
-  if (!step.cause) return line + (answered ? "answered" : "no failure");
-  const int failures = answered ? step.attempts - 1 : step.attempts;
-  if (answered) line += "answered, after ";
-  if (failures != 1) line += std::to_string(failures) + " attempts, last ";
-  append_clipped(line, describe(*step.cause));
-  if (step.alert) line += " (alert)";
-  if (answered) return line;
-  switch (step.left) {
-    case LeaveReason::none:
-    case LeaveReason::classified:
-    case LeaveReason::attempts_spent:
-    case LeaveReason::schedule_ended: break;  // the number of attempts and the error say as much
-    case LeaveReason::gate_closed: line += ", " + circuit_text(step); break;
-    case LeaveReason::not_retryable:
-    case LeaveReason::wait_too_long:
-    case LeaveReason::out_of_time:
-    case LeaveReason::partial_output: line += std::string(", ") + planb::to_string(step.left); break;
-  }
-  return line;
-}
-
-inline constexpr std::size_t report_limit = 2000;
-
-}  // namespace detail
-
-inline std::string RunReport::to_string() const {
-  std::string text;
-  if (end != RunEnd::succeeded) {
-    text = std::string("plan ") + planb::to_string(end);
-    if (delivered != 0 && end != RunEnd::running) {
-      text += " after partial output (" + std::to_string(delivered) + (delivered == 1 ? " element)" : " elements)");
-    }
-  }
-  const char* separator = end == RunEnd::succeeded ? "" : ": ";
-  std::size_t shown = 0;
-  for (const StepReport& step : steps) {
-    if (text.size() > detail::report_limit) {
-      const std::size_t rest = steps.size() - shown;
-      text += "; and " + std::to_string(rest) + (rest == 1 ? " more step" : " more steps");
-      break;
-    }
-    text += separator + detail::step_line(step, answered_step == step.index);
-    separator = "; ";
-    ++shown;
-  }
-  if (rule_error) {
-    text += std::string(separator) + "a rule of the plan threw: ";
-    detail::append_clipped(text, detail::describe(*rule_error));
-  }
-  return text;
-}
-
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/report/impl/report.hpp>  // IWYU pragma: export
+#endif

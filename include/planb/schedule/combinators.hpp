@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Schedules made of schedules. What is marked (reference) means what it means in Effect 4.1.0.
 #pragma once
 
@@ -14,9 +15,7 @@
 namespace planb::inline PLANB_ABI {
 
 // The first until it ends, then the second, which is first asked there (reference). Also of more than two.
-[[nodiscard]] inline Schedule concat(const Schedule& first, const Schedule& second) {
-  return detail::pair_up<detail::Concat>("concat", first, second);
-}
+[[nodiscard]] Schedule concat(const Schedule& first, const Schedule& second);
 template <class... More>
   requires detail::Schedules<More...>
 [[nodiscard]] Schedule concat(const Schedule& a, const Schedule& b, const More&... more) {
@@ -24,9 +23,7 @@ template <class... More>
 }
 
 // Recurs while all recur, and waits the longest (reference; `max` in text).
-[[nodiscard]] inline Schedule both(const Schedule& a, const Schedule& b) {
-  return detail::pair_up<detail::Both>("both", a, b);
-}
+[[nodiscard]] Schedule both(const Schedule& a, const Schedule& b);
 template <class... More>
   requires detail::Schedules<More...>
 [[nodiscard]] Schedule both(const Schedule& a, const Schedule& b, const More&... more) {
@@ -34,9 +31,7 @@ template <class... More>
 }
 
 // Recurs while any recurs, and waits the shortest of those that do (reference; `min` in text).
-[[nodiscard]] inline Schedule either(const Schedule& a, const Schedule& b) {
-  return detail::pair_up<detail::Either>("either", a, b);
-}
+[[nodiscard]] Schedule either(const Schedule& a, const Schedule& b);
 template <class... More>
   requires detail::Schedules<More...>
 [[nodiscard]] Schedule either(const Schedule& a, const Schedule& b, const More&... more) {
@@ -44,24 +39,16 @@ template <class... More>
 }
 
 // Ends after that many recurrences, or once more than `elapsed` has passed since it was first asked (reference).
-[[nodiscard]] inline Schedule up_to(const Schedule& schedule, int times) {
-  return detail::wrap(schedule, detail::UpToTimes{detail::checked_count("up_to", times)});
-}
-[[nodiscard]] inline Schedule up_to(const Schedule& schedule, detail::DurationArg elapsed) {
-  return detail::wrap(schedule, detail::UpToElapsed{detail::checked("up_to", "time", elapsed)});
-}
+[[nodiscard]] Schedule up_to(const Schedule& schedule, int times);
+[[nodiscard]] Schedule up_to(const Schedule& schedule, detail::DurationArg elapsed);
 
 // Delays of at most `max`, before jitter and after it, whichever is nested in the other: a jitter draws within the
 // permitted range, so that delays stay spread out once they have reached the cap (field report 6).
-[[nodiscard]] inline Schedule capped(const Schedule& schedule, detail::DurationArg max) {
-  return detail::wrap(schedule, detail::Capped{detail::checked("capped", "cap", max)});
-}
+[[nodiscard]] Schedule capped(const Schedule& schedule, detail::DurationArg max);
 
 // Adds to each delay: a duration, or what `fn()` or `fn(const ScheduleInput&)` gives, where a negative one counts as
 // zero (reference). Lengthens a cap further in as well.
-[[nodiscard]] inline Schedule add_delay(const Schedule& schedule, detail::DurationArg extra) {
-  return detail::wrap(schedule, detail::AddDelay{detail::checked("add_delay", "delay", extra)});
-}
+[[nodiscard]] Schedule add_delay(const Schedule& schedule, detail::DurationArg extra);
 template <class F>
   requires(!std::is_convertible_v<F, detail::DurationArg>)
 [[nodiscard]] Schedule add_delay(const Schedule& schedule, F fn) {
@@ -93,10 +80,7 @@ template <class F>
 
 // Ends at the first failure that the predicate declines. It takes the forms of Step::retry_while: const Cause&, one
 // error type, or a member such as &LlmError::retryable (reference).
-[[nodiscard]] inline Schedule while_input(const Schedule& schedule, detail::ErrorPredicate predicate) {
-  if (!predicate) detail::refuse("while_input: there is no predicate; give one");
-  return detail::wrap(schedule, detail::WhileInput{std::move(predicate)});
-}
+[[nodiscard]] Schedule while_input(const Schedule& schedule, detail::ErrorPredicate predicate);
 
 // Calls `fn(delay)`, `fn(delay, const ScheduleInput&)` or `fn(const ScheduleInput&)` at each recurrence, and changes
 // nothing (reference).
@@ -114,3 +98,7 @@ template <class F>
 }
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/schedule/impl/combinators.hpp>  // IWYU pragma: export
+#endif

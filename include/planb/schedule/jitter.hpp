@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Delays that are spread at random, so that clients do not come back all at once.
 #pragma once
 
@@ -11,27 +12,20 @@
 namespace planb::inline PLANB_ABI {
 
 // Each delay × a random factor of 0.8 to 1.2 (reference).
-[[nodiscard]] inline Schedule jittered(const Schedule& schedule) {
-  return detail::wrap(schedule, detail::Jitter<detail::ByAFifth>{});
-}
+[[nodiscard]] Schedule jittered(const Schedule& schedule);
 
 // Each delay × a random factor of 0 to 1.
-[[nodiscard]] inline Schedule full_jitter(const Schedule& schedule) {
-  return detail::wrap(schedule, detail::Jitter<detail::DownToZero>{});
-}
+[[nodiscard]] Schedule full_jitter(const Schedule& schedule);
 
 // Each delay × a random factor of 0.5 to 1.
-[[nodiscard]] inline Schedule equal_jitter(const Schedule& schedule) {
-  return detail::wrap(schedule, detail::Jitter<detail::DownToHalf>{});
-}
+[[nodiscard]] Schedule equal_jitter(const Schedule& schedule);
 
 // Uniform between `base` and three times the previous delay, at most `cap`; at the cap it stays spread out
 // ("decorrelated jitter", AWS Architecture Blog).
-[[nodiscard]] inline Schedule decorrelated_jitter(detail::DurationArg base, detail::DurationArg cap) {
-  const detail::Decorrelated rule{detail::checked("decorrelated_jitter", "base", base),
-                                  detail::checked("decorrelated_jitter", "cap", cap)};
-  if (rule.cap < rule.base) detail::refuse("decorrelated_jitter: the cap is below the base; give at least the base");
-  return detail::leaf(rule);
-}
+[[nodiscard]] Schedule decorrelated_jitter(detail::DurationArg base, detail::DurationArg cap);
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/schedule/impl/jitter.hpp>  // IWYU pragma: export
+#endif

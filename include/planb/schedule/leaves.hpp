@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // When to try again: schedules that stand by themselves. combinators.hpp makes others of them, jitter.hpp spreads them.
 //
 //   exponential(20ms)                             20ms, 40ms, 80ms, ... for ever
@@ -27,75 +28,54 @@
 namespace planb::inline PLANB_ABI {
 
 // The same delay each time (reference).
-[[nodiscard]] inline Schedule spaced(detail::DurationArg delay) {
-  return detail::leaf(detail::Spaced{detail::checked("spaced", "delay", delay)});
-}
+[[nodiscard]] Schedule spaced(detail::DurationArg delay);
 
 // base, base × factor, base × factor², ... (reference). A factor below one shrinks; without one it is two.
-[[nodiscard]] inline Schedule exponential(detail::DurationArg base, double factor) {
-  return detail::leaf(detail::Exponential{detail::checked("exponential", "base", base),
-                                          detail::checked_factor("exponential", factor), true});
-}
-[[nodiscard]] inline Schedule exponential(detail::DurationArg base) {
-  return detail::leaf(detail::Exponential{detail::checked("exponential", "base", base), 2, false});
-}
+[[nodiscard]] Schedule exponential(detail::DurationArg base, double factor);
+[[nodiscard]] Schedule exponential(detail::DurationArg base);
 
 // base × 1, 1, 2, 3, 5, 8, ... (reference).
-[[nodiscard]] inline Schedule fibonacci(detail::DurationArg base) {
-  return detail::leaf(detail::Fibonacci{detail::checked("fibonacci", "base", base)});
-}
+[[nodiscard]] Schedule fibonacci(detail::DurationArg base);
 
 // base × 1, 2, 3, 4, ...
-[[nodiscard]] inline Schedule linear(detail::DurationArg base) {
-  return detail::leaf(detail::Linear{detail::checked("linear", "base", base)});
-}
+[[nodiscard]] Schedule linear(detail::DurationArg base);
 
 // Waits to the next point of a grid that starts when it is first asked, however long the attempts take. One that is
 // behind by more than an interval goes at once (reference).
-[[nodiscard]] inline Schedule fixed(detail::DurationArg interval) {
-  return detail::leaf(detail::Fixed{detail::checked("fixed", "interval", interval)});
-}
+[[nodiscard]] Schedule fixed(detail::DurationArg interval);
 
 // Waits to the next multiple of the interval, counted from when it is first asked (reference).
-[[nodiscard]] inline Schedule windowed(detail::DurationArg interval) {
-  return detail::leaf(detail::Windowed{detail::checked("windowed", "interval", interval)});
-}
+[[nodiscard]] Schedule windowed(detail::DurationArg interval);
 
 // So many times, without delay (reference).
-[[nodiscard]] inline Schedule recurs(int times) {
-  return detail::leaf(detail::Recurs{detail::checked_count("recurs", times)});
-}
+[[nodiscard]] Schedule recurs(int times);
 
 // One time, without delay (reference).
-[[nodiscard]] inline Schedule once() { return detail::leaf(detail::Once{}); }
+[[nodiscard]] Schedule once();
 
 // For ever, without delay (reference). Qt has a macro of this name.
 #pragma push_macro("forever")
 #undef forever
-[[nodiscard]] inline Schedule forever() { return detail::leaf(detail::Forever{}); }
+[[nodiscard]] Schedule forever();
 #pragma pop_macro("forever")
 
 // Without delay, while no more than `time` has passed since it was first asked (reference).
-[[nodiscard]] inline Schedule during(detail::DurationArg time) {
-  return detail::leaf(detail::During{detail::checked("during", "time", time)});
-}
+[[nodiscard]] Schedule during(detail::DurationArg time);
 
 // One time, after `delay` (reference).
-[[nodiscard]] inline Schedule duration(detail::DurationArg delay) {
-  return detail::leaf(detail::OnceAfter{detail::checked("duration", "delay", delay)});
-}
+[[nodiscard]] Schedule duration(detail::DurationArg delay);
+
+namespace detail {
+[[nodiscard]] Schedule all_delays(std::vector<Duration> list);
+}  // namespace detail
 
 // These delays, one after the other, then it ends.
-[[nodiscard]] inline Schedule delays(std::initializer_list<detail::DurationArg> list) {
-  detail::Delays rule;
-  for (const detail::DurationArg& delay : list) rule.list.push_back(detail::checked("delays", "delay", delay));
-  return detail::leaf(std::move(rule));
-}
+[[nodiscard]] Schedule delays(std::initializer_list<detail::DurationArg> list);
 template <class Rep, class Period>
 [[nodiscard]] Schedule delays(const std::vector<std::chrono::duration<Rep, Period>>& list) {
-  detail::Delays rule;
-  for (const auto& delay : list) rule.list.push_back(detail::checked("delays", "delay", delay));
-  return detail::leaf(std::move(rule));
+  std::vector<Duration> all;
+  for (const auto& delay : list) all.push_back(detail::checked("delays", "delay", delay));
+  return detail::all_delays(std::move(all));
 }
 
 // Your own: see Schedule::from in schedule.hpp.
@@ -113,3 +93,7 @@ Schedule Schedule::from(std::string name, F fn) {
 }
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/schedule/impl/leaves.hpp>  // IWYU pragma: export
+#endif

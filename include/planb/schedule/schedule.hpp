@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Schedule and ScheduleRun: the type, and a run through one. The schedules themselves are in schedule.hpp.
 #pragma once
 
@@ -9,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,6 +64,9 @@ struct ScheduleAccess {
   [[nodiscard]] static Schedule take(const ScheduleNode* node) { return Schedule(NodePtr(node)); }
 };
 
+// Whether there is a jitter anywhere in it: then a provider's wait hint is spread too.
+[[nodiscard]] bool has_jitter(const Schedule& schedule);
+
 }  // namespace detail
 
 // Steps through a schedule that outlives it. Cheap to make: the state starts at the first next(), within the object for
@@ -79,10 +82,7 @@ class ScheduleRun {
   explicit ScheduleRun(Schedule&&, std::optional<std::uint64_t> = {}) = delete;  // it would be gone
 
   ScheduleRun(ScheduleRun&& other) noexcept { take(other); }
-  ScheduleRun& operator=(ScheduleRun&& other) noexcept {
-    if (this != &other) take(other);
-    return *this;
-  }
+  ScheduleRun& operator=(ScheduleRun&& other) noexcept;
   ~ScheduleRun() = default;
 
   // False where it has no schedule, or has seen it end.
@@ -90,35 +90,19 @@ class ScheduleRun {
 
   // The delay before the next attempt, after a failure with this cause; none where the schedule has ended, and from
   // then on. Throws what a function of the schedule throws, and std::bad_alloc.
-  [[nodiscard]] std::optional<Duration> next(TimePoint now, const Cause& cause) {
-    if (node_ == nullptr) return std::nullopt;
-    if (!started_) start();
-    const detail::Answer answer = node_->next(state(), detail::ScheduleAsk{now, cause, random_});
-    if (!answer) {
-      node_ = nullptr;
-      return std::nullopt;
-    }
-    return answer->delay;
-  }
+  [[nodiscard]] std::optional<Duration> next(TimePoint now, const Cause& cause);
+
+  // A wait hint made longer by up to a tenth, by the same generator.
+  [[nodiscard]] Duration spread(Duration hint) noexcept;
 
  private:
   static constexpr std::size_t room = 64 / sizeof(detail::StateSlot);
 
-  void start() {
-    if (node_->slot_count() > room) large_.reset(new detail::StateSlot[node_->slot_count()]);
-    node_->start(state());
-    started_ = true;
-  }
+  void start();
 
   [[nodiscard]] detail::StateSlot* state() noexcept { return large_ != nullptr ? large_.get() : small_; }
 
-  void take(ScheduleRun& other) noexcept {
-    node_ = std::exchange(other.node_, nullptr);
-    random_ = other.random_;
-    started_ = std::exchange(other.started_, false);
-    large_ = std::move(other.large_);
-    if (started_ && large_ == nullptr) std::memcpy(small_, other.small_, sizeof small_);  // states are trivial
-  }
+  void take(ScheduleRun& other) noexcept;
 
   const detail::ScheduleNode* node_ = nullptr;
   detail::Random random_;
@@ -128,3 +112,7 @@ class ScheduleRun {
 };
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/schedule/impl/schedule.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // AttemptLog: an event handler that remembers.
 #pragma once
 
@@ -37,44 +38,30 @@ class AttemptLog {
     }
   };
 
-  void operator()(const Event& event) const {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->events.push_back(event);
-  }
+  void operator()(const Event& event) const;
 
-  [[nodiscard]] Names names() const {
-    Names names;
-    for (const AttemptStart& start : of<AttemptStart>()) names.push_back(start.step_name);
-    return names;
-  }
+  [[nodiscard]] Names names() const;
 
-  // Everything, in order.
-  [[nodiscard]] std::vector<Event> events() const {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    return state_->events;
-  }
+  // What attempts and steps did, in order: starts, successes, failures and skipped steps.
+  [[nodiscard]] std::vector<Event> events() const;
 
-  // The events of one kind, such as of<AttemptFailure>().
+  // The same with the other events, FirstOutput and RunFinish.
+  [[nodiscard]] std::vector<Event> all() const;
+
+  // The events of one kind, whichever, such as of<AttemptFailure>().
   template <class E>
   [[nodiscard]] std::vector<E> of() const {
     std::vector<E> found;
-    for (const Event& event : events()) {
+    for (const Event& event : all()) {
       if (const E* const e = event.template get_if<E>()) found.push_back(*e);
     }
     return found;
   }
 
-  // Each event as a line, as to_string(event) gives it.
-  [[nodiscard]] std::vector<std::string> lines() const {
-    std::vector<std::string> lines;
-    for (const Event& event : events()) lines.push_back(to_string(event));
-    return lines;
-  }
+  // Each of events() as a line, as to_string(event) gives it.
+  [[nodiscard]] std::vector<std::string> lines() const;
 
-  void clear() const {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->events.clear();
-  }
+  void clear() const;
 
  private:
   struct State {
@@ -86,3 +73,7 @@ class AttemptLog {
 };
 
 }  // namespace planb::inline PLANB_ABI::testing
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/testing/impl/attempt_log.hpp>  // IWYU pragma: export
+#endif

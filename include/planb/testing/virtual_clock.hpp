@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // VirtualClock: time that passes only when somebody waits for it.
 #pragma once
 
@@ -7,13 +8,11 @@
 #include <planb/time/duration.hpp>
 #include <planb/time/optional_duration.hpp>
 
-#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <utility>
 
 namespace planb::inline PLANB_ABI::testing {
 
@@ -21,59 +20,28 @@ namespace planb::inline PLANB_ABI::testing {
 // the thread that advances the clock, in the order of their times. May be shared by threads.
 class VirtualClock final : public Clock {
  public:
-  [[nodiscard]] TimePoint now() const override {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    return state_->now;
-  }
+  [[nodiscard]] TimePoint now() const override;
 
   // The time since the clock was made.
-  [[nodiscard]] Duration elapsed() const { return now().time_since_epoch(); }
+  [[nodiscard]] Duration elapsed() const;
 
-  void advance(SaturatedDuration by) {
-    if (by <= Duration::zero()) return;
-    std::unique_lock<std::mutex> lock(state_->mutex);
-    pass(detail::add(state_->now, by), {}, lock);
-  }
+  void advance(SaturatedDuration by);
 
   // Jumps to `due`, firing what is due on the way; a stop that comes of it holds the clock there.
-  void sleep_until(TimePoint due, StopToken stop) override {
-    std::unique_lock<std::mutex> lock(state_->mutex);
-    if (due <= state_->now) return;
-    ++state_->waits;
-    pass(due, stop, lock);
-  }
+  void sleep_until(TimePoint due, StopToken stop) override;
 
   // How often somebody has waited.
-  [[nodiscard]] std::size_t waits() const {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    return state_->waits;
-  }
+  [[nodiscard]] std::size_t waits() const;
 
  private:
   struct State;
 
-  void pass(TimePoint due, const StopToken& stop, std::unique_lock<std::mutex>& lock) {
-    while (!stop.stop_requested()) {
-      detail::TimerHeap<Entry>& pending = state_->pending;
-      if (pending.empty() || pending.first_due() > due) {
-        state_->now = (std::max)(state_->now, due);
-        return;
-      }
-      if (state_->called_elsewhere()) {
-        state_->done.wait(lock);
-        continue;  // the entry may have ended meanwhile
-      }
-      state_->now = (std::max)(state_->now, pending.first_due());
-      Entry& entry = pending.first();
-      pending.remove(entry);
-      state_->fire(entry, lock);
-    }
-  }
+  void pass(TimePoint due, const StopToken& stop, std::unique_lock<std::mutex>& lock);
 
   struct Entry final : Timer::Pending {
-    Entry(std::shared_ptr<State> s, detail::Function<void()> f) : state(std::move(s)), fn(std::move(f)) {}
-    ~Entry() override { state->cancel(*this); }
-    bool move_to(TimePoint to) override { return state->move(*this, to); }
+    Entry(std::shared_ptr<State> s, detail::Function<void()> f);
+    ~Entry() override;
+    bool move_to(TimePoint to) override;
 
     std::shared_ptr<State> state;
     std::size_t heap_place = detail::TimerHeap<Entry>::nowhere;
@@ -88,47 +56,15 @@ class VirtualClock final : public Clock {
 
   struct State {
     // One thread calls at a time. It may call again from within a call: by waiting, or by setting a timer that is due.
-    [[nodiscard]] bool called_elsewhere() const { return running != nullptr && runner != std::this_thread::get_id(); }
+    [[nodiscard]] bool called_elsewhere() const;
 
-    void fire(Entry& entry, std::unique_lock<std::mutex>& lock) {
-      Call call{&entry, running};
-      running = &call;
-      runner = std::this_thread::get_id();
-      {
-        const detail::Function<void()> fn = std::move(entry.fn);  // the entry may end during its own call
-        lock.unlock();
-        fn();
-      }
-      lock.lock();
-      running = call.outer;
-      done.notify_all();
-    }
+    void fire(Entry& entry, std::unique_lock<std::mutex>& lock);
 
-    bool move(Entry& entry, TimePoint to) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (to <= now || !pending.holds(entry)) return false;
-      pending.move(entry, to);
-      return true;
-    }
+    bool move(Entry& entry, TimePoint to);
 
-    void cancel(Entry& entry) {
-      std::unique_lock<std::mutex> lock(mutex);
-      if (pending.holds(entry)) pending.remove(entry);
-      while (Call* const call = call_of(entry)) {
-        // From within its own call there is nothing to wait for, and its place may soon be another timer's.
-        if (std::this_thread::get_id() == runner) {
-          call->entry = nullptr;
-        } else {
-          done.wait(lock);
-        }
-      }
-    }
+    void cancel(Entry& entry);
 
-    [[nodiscard]] Call* call_of(const Entry& entry) const {
-      Call* call = running;
-      while (call != nullptr && call->entry != &entry) call = call->outer;
-      return call;
-    }
+    [[nodiscard]] Call* call_of(const Entry& entry) const;
 
     std::mutex mutex;
     std::condition_variable done;
@@ -139,21 +75,13 @@ class VirtualClock final : public Clock {
     std::thread::id runner;
   };
 
-  Timer make_timer(TimePoint due, detail::Function<void()> fn) override {
-    auto entry = std::make_unique<Entry>(state_, std::move(fn));
-    std::unique_lock<std::mutex> lock(state_->mutex);
-    if (due <= state_->now) {
-      while (state_->called_elsewhere()) state_->done.wait(lock);
-      state_->fire(*entry, lock);
-    } else {
-      state_->pending.reserve();
-      state_->pending.add(*entry, due);
-    }
-    lock.unlock();
-    return Timer(std::move(entry));
-  }
+  Timer make_timer(TimePoint due, detail::Function<void()> fn) override;
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 }  // namespace planb::inline PLANB_ABI::testing
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/testing/impl/virtual_clock.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Durations and time points, with saturating arithmetic.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // SaturatedDuration, OptionalDuration: options that are durations, given in any unit.
 #pragma once
 

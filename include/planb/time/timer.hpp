@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Timer: a call that is to come.
 #pragma once
 

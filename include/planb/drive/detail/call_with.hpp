@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a user's callable is called: with its attempt, if it takes that.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What `co_await` makes of its operand, as types: asked before a coroutine is written, so that misuse can be named.
 #pragma once
 

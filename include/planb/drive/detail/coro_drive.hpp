@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: MIT
 // The loop under co_run_with_plan: engine, attempt, outcome, with awaits in between. No policy.
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/detail/held.hpp>
 #include <planb/drive/detail/call_with.hpp>
 #include <planb/drive/detail/coro_await.hpp>
 #include <planb/drive/detail/drive.hpp>
@@ -59,25 +61,15 @@ class EngineRoom {
 template <class R>
 class AnswerRoom {
  public:
-  [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(value_); }
   template <class From>
   void keep(From&& value) {
-    value_.emplace(std::forward<From>(value));
+    value_.build([&]() -> R { return static_cast<R>(std::forward<From>(value)); });
   }
-  [[nodiscard]] R&& take() noexcept { return std::move(*value_); }
+  [[nodiscard]] R&& take() noexcept { return static_cast<R&&>(value_.get()); }
 
  private:
-  std::optional<R> value_;
-};
-template <class R>
-class AnswerRoom<R&> {
- public:
-  [[nodiscard]] explicit operator bool() const noexcept { return value_ != nullptr; }
-  void keep(R& value) noexcept { value_ = std::addressof(value); }
-  [[nodiscard]] R& take() const noexcept { return *value_; }
-
- private:
-  R* value_ = nullptr;
+  HeldIf<R> value_;
 };
 template <>
 class AnswerRoom<void> {
@@ -93,7 +85,7 @@ class AnswerRoom<void> {
 template <class T>
 constexpr bool fits_frame = std::is_void_v<T> || std::is_reference_v<T>;
 template <class T>
-  requires std::is_object_v<T>
+requires std::is_object_v<T>
 constexpr bool fits_frame<T> = alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 // An object in a frame: on the heap where the frame would misalign it.
@@ -106,8 +98,7 @@ class FrameObject {
   T object_;
 };
 template <class T>
-  requires(!fits_frame<T>)
-class FrameObject<T> {
+requires(!fits_frame<T>) class FrameObject<T> {
  public:
   [[nodiscard]] T& operator*() noexcept { return *object_; }
 
@@ -146,8 +137,8 @@ bool prepare_attempt(const Body& body, typename Body::Room& room, const Attempt&
   return body.prepare(attempt.step_index, room, attempt, failure);
 }
 template <class Body>
-typename Body::Result call_attempt(const Body& body, typename Body::Room& room, const Attempt& attempt,
-                                   Metadata metadata) {
+typename Body::Raw call_attempt(const Body& body, typename Body::Room& room, const Attempt& attempt,
+                                Metadata metadata) {
   const CurrentMetadata::Scope scope(metadata);
   return body.invoke(room, attempt);
 }
@@ -198,12 +189,12 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
   using Promise = typename Kit::Promise;
   using R = typename Kit::Result;
   using Body = typename Kit::Body;
-  using Work = typename Body::Result;
+  using Work = typename Body::Raw;
 
   const auto& storage = *plan;
-  const Body body{storage, fn};
+  const Body body{{storage}, fn};
   EngineRoom run;  // with nobody to ask before the first attempt, it is made when that has failed
-  if (!Options::none || !storage.plain_first) run.make(storage.view, options.get());
+  if (!Options::none || !storage.rules.plain_first()) run.make(storage.rules.view(), options.get());
   for (;;) {
     if (run) {
       const RunPhase phase = run->next();
@@ -229,7 +220,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
       failure.keep_thrown(make);
     };
     PLANB_DETAIL_TRY {
-      const Attempt attempt = run ? run->attempt() : storage.first_attempt;
+      const Attempt attempt = run ? run->attempt() : storage.rules.first_attempt();
       const Metadata metadata{attempt.attempt, attempt.step_index};
       [[maybe_unused]] const AwaitScope<Kit::restores> scope(metadata);
       FrameObject<typename Body::Room> place;
@@ -263,7 +254,7 @@ Task co_drive(Plan plan, F fn, Sleep sleep, Options options) {
         co_return answer.take();
       }
     }
-    if (!run) run.make(storage.view, options.get(), FirstAttemptMade{});
+    if (!run) run.make(storage.rules.view(), options.get(), FirstAttemptMade{});
     if constexpr (Kit::has_checkpoint) {
       if (!failure.defect()) {
         // Where it throws, the attempt is abandoned by the end of the engine.

@@ -1,21 +1,26 @@
+// SPDX-License-Identifier: MIT
 // The loop under every driver that calls: engine, attempt, outcome. No policy.
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/drive/detail/outcome.hpp>
 #include <planb/engine/detail/engine.hpp>
+#include <planb/engine/run_options.hpp>
+#include <planb/engine/run_phase.hpp>
 #include <planb/error/accepting.hpp>
 #include <planb/error/cause.hpp>
+#include <planb/error/detail/call_user.hpp>
 #include <planb/error/detail/catch.hpp>
 #include <planb/error/detail/failure_room.hpp>
 #include <planb/error/result_traits.hpp>
 #include <planb/plan/attempt.hpp>
+#include <planb/plan/detail/plan_rules.hpp>
+#include <planb/plan/detail/step_policy.hpp>
 #include <planb/plan/metadata.hpp>
 #include <planb/plan/provide.hpp>
-#include <planb/report/plan_error.hpp>
-#include <planb/report/plan_result.hpp>
 
+#include <cstdint>
 #include <cstdlib>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -51,11 +56,15 @@ template <class Tell>
 #endif
 }
 
-// Tells the run of a success when the attempt's scope is left with its value: after its context has been destroyed.
-template <class Run>
+// Who is told of a success when the attempt's scope is left with its value, after its context has been destroyed:
+//   disarm()  there is none
+//   leave()   within a handler: there was one, but its value was lost on its way
+//   drop()    the thread goes away
+//
+// The engine of a run.
 class SuccessTeller {
  public:
-  explicit SuccessTeller(Run& run) noexcept : run_(run) {}
+  explicit SuccessTeller(Engine& run) noexcept : run_(run) {}
   SuccessTeller(const SuccessTeller&) = delete;
   SuccessTeller& operator=(const SuccessTeller&) = delete;
   ~SuccessTeller() noexcept(false) {
@@ -67,21 +76,49 @@ class SuccessTeller {
     armed_ = false;
     detail::leave_after_success([this] { run_.succeed(); });
   }
+  void drop() {
+    armed_ = false;
+    run_.abandon();
+  }
 
  private:
-  Run& run_;
+  Engine& run_;
   bool armed_ = true;
 };
 
-// A quiet run is told nothing.
-template <>
-class SuccessTeller<QuietRun> {
+// The gate that let a first attempt pass with this ticket, where it wants to hear of it.
+class PassTeller {
  public:
-  explicit SuccessTeller(QuietRun&) noexcept {}
+  PassTeller(Gate& gate, std::uint64_t ticket) noexcept : gate_(gate), ticket_(ticket) {}
+  PassTeller(const PassTeller&) = delete;
+  PassTeller& operator=(const PassTeller&) = delete;
+  ~PassTeller() noexcept(false) {
+    if (armed_ && gate_.pass() != ticket_) notify();
+  }
+
+  void disarm() noexcept { armed_ = false; }
+  [[noreturn]] void leave() {
+    armed_ = false;
+    detail::leave_after_success([this] { notify(); });
+  }
+  // Neither a success nor a failure.
+  PLANB_COLD_DECL void drop() noexcept;
+
+ private:
+  // The answer is there, and a gate cannot take it back; but a defect leaves.
+  PLANB_COLD_DECL void notify();
+
+  Gate& gate_;
+  const std::uint64_t ticket_;
+  bool armed_ = true;
+};
+
+struct NobodyToTell {
   static void disarm() noexcept {}
   [[noreturn]] static void leave() {
     detail::leave_after_success([] {});
   }
+  static void drop() noexcept {}
 };
 
 // Keeps what is being handled in an attempt. Nothing but its call can throw where its value is not looked at.
@@ -130,25 +167,6 @@ void keep_value(Cause& cause, R&& value) {
 #endif
 }
 
-// Asks of the value that `get()` gives. What that throws, as has_value() and error() may, ends the run.
-template <class Get, class Ask>
-[[nodiscard]] bool ask_of([[maybe_unused]] FailureRoom& failure, Get get, const Ask& ask) {
-#if PLANB_HAS_EXCEPTIONS
-  bool given = false;
-  try {
-    decltype(auto) value = get();
-    given = true;
-    return ask(std::forward<decltype(value)>(value));
-  } catch (...) {
-    if (given || detail::unwinding()) throw;
-    failure.build_by_rule();
-    return false;
-  }
-#else
-  return ask(get());
-#endif
-}
-
 // Looks at what the callable returned as an R. False: the attempt failed, and `failure` was built from the result.
 template <class R, class F>
 [[nodiscard]] bool check(std::remove_reference_t<R>& result, F& fn, FailureRoom& failure) {
@@ -161,7 +179,7 @@ template <class R, class F>
       Acceptance refusal;
       if (!detail::is_answered(failure, [&] { refusal = detail::ask_acceptance(fn.accepts, value); })) {
         // The value is neither accepted nor refused: it is kept, beside what the check threw.
-        detail::keep_value(failure.failure.cause, std::forward<decltype(value)>(value));
+        detail::keep_value(failure.get().cause, std::forward<decltype(value)>(value));
         return false;
       }
       if (!refusal.refused) return true;
@@ -171,9 +189,11 @@ template <class R, class F>
     if constexpr (ResultType<R>) {
       using Traits = result_traits<Result>;
       if constexpr (std::is_reference_v<decltype(Traits::value(std::forward<R>(result)))>) {
-        return detail::ask_of(failure, [&]() -> decltype(auto) { return Traits::value(std::forward<R>(result)); }, ask);
+        return detail::ask_of(
+            failure, [&]() -> decltype(auto) { return Traits::value(std::forward<R>(result)); }, ask);
       } else if constexpr (requires { Traits::value(std::as_const(result)); }) {
-        return detail::ask_of(failure, [&]() -> decltype(auto) { return Traits::value(std::as_const(result)); }, ask);
+        return detail::ask_of(
+            failure, [&]() -> decltype(auto) { return Traits::value(std::as_const(result)); }, ask);
       } else {  // it gives the value away
         static_assert(
             std::is_copy_constructible_v<Result>,
@@ -196,106 +216,16 @@ template <class R, class F>
   return false;
 }
 
-template <class E>
-constexpr bool from_plan_error = std::is_constructible_v<E, const PlanError&> && !std::is_same_v<E, std::exception>;
-
-// Outcome of the drivers that return what the callable returns.
-template <class R, FailureStyle Default>
-struct Returning {
-  using type = R;
-  static constexpr bool runs_plain = true;
-
-  template <class Call>
-  static R success(const Course&, Call&& call) {
-    return call();
-  }
-
-  static PLANB_COLD R failure(Engine& run) {
-    const RunEnd end = run.end();
-    const bool own_error = end == RunEnd::defect || ((end == RunEnd::exhausted || end == RunEnd::aborted) &&
-                                                     run.options().failure.value_or(Default) == FailureStyle::original);
-#if PLANB_HAS_EXCEPTIONS
-    if (own_error && run.rule_error() != nullptr) detail::throw_rule_error(*run.rule_error(), run.last_cause());
-#endif
-    if constexpr (ResultType<R>) {
-      using E = ResultError<R>;
-      static_assert(PLANB_HAS_EXCEPTIONS || (from_plan_error<E> && BuildsFromError<R, E>),
-                    "planb: without exceptions, the callable's error type must be constructible from planb::PlanError; "
-                    "or use try_run_with_plan");
-      if constexpr (BuildsFromError<R, E>) {
-        if (end == RunEnd::defect) {  // a returned one
-          Cause* const last = run.last_cause();
-          std::optional<E> error = last != nullptr ? CauseAccess::take_returned<E>(*last) : std::nullopt;
-          if (error) return from_error(*error);
-        } else if (own_error) {
-          if (std::optional<E> error = run.template take_last_returned<E>()) return from_error(*error);
-        }
-      }
-    }
-#if PLANB_HAS_EXCEPTIONS
-    if (Cause* const cause = run.last_cause(); own_error && cause != nullptr) cause->rethrow();
-#endif
-    if constexpr (ResultType<R>) {
-      using E = ResultError<R>;
-      if constexpr (BuildsFromError<R, E>) {
-        if constexpr (from_plan_error<E>) {
-          return result_traits<R>::from_error(E(PlanError(run.report())));
-        } else {
-          if (std::optional<E> last = run.template take_last_returned<E>()) return from_error(*last);
-        }
-      }
-    }
-    throw_plan_error(PlanError(run.report()));
-  }
-
- private:
-  template <class E>
-  static R from_error(E& error) {
-    return result_traits<R>::from_error(std::move(error));
-  }
-};
-
-// Outcome of the drivers that give a PlanResult.
-template <class R>
-struct Trying {
-  static constexpr bool runs_plain = false;  // its report is the engine's
-
-  template <class T>
-  struct value_of {
-    using type = T;
-  };
-  template <ResultType T>
-  struct value_of<T> {
-    using type = ResultValue<T>;
-  };
-
-  using type = PlanResult<typename value_of<R>::type>;
-
-  template <class Call>
-  static type success(const Engine& run, Call&& call) {
-    const auto report = [&run] { return run.success_report(); };
-    if constexpr (ResultType<R>) {
-      using Traits = result_traits<std::remove_cvref_t<R>>;
-      return type(
-          std::in_place, [&]() -> typename value_of<R>::type { return Traits::value(call()); }, report);
-    } else {
-      return type(std::in_place, call, report);
-    }
-  }
-
-  static PLANB_COLD type failure(Engine& run) {
-#if PLANB_HAS_EXCEPTIONS
-    if (run.end() == RunEnd::defect) (run.rule_error() != nullptr ? run.rule_error() : run.last_cause())->rethrow();
-#endif
-    return type(PlanError(run.report()));
-  }
-};
-
 // Never destroyed: a run may take place while the program ends.
+[[nodiscard]] PLANB_COLD_DECL const RunOptions& no_run_options();
+[[nodiscard]] PLANB_COLD_DECL const StreamOptions& no_stream_options();
 template <class Options = RunOptions>
 [[nodiscard]] const Options& no_options() {
-  static const Options& options = *new Options;
-  return options;
+  if constexpr (std::is_same_v<Options, StreamOptions>) {
+    return detail::no_stream_options();
+  } else {
+    return detail::no_run_options();
+  }
 }
 
 // Waits until an attempt is to be made. False: the run is over.
@@ -303,195 +233,138 @@ template <class Options = RunOptions>
   for (;;) {
     switch (run.next()) {
       case RunPhase::attempt: return true;
-      case RunPhase::wait: run.clock().sleep_until(run.due(), run.options().stop); break;
+      case RunPhase::wait: run.clock().sleep_until(run.due(), run.options().stop()); break;
       case RunPhase::over: return false;
     }
   }
 }
 
-// The loop's questions to its run. `left` is what the last attempt left, or null at first.
-[[nodiscard]] PLANB_INLINE bool goes_on(Engine& run, FailureRoom* left) {
-  if (left != nullptr) run.fail(*left);
-  return detail::await_attempt(run);
-}
+// Tells the run what its last attempt left, or null before the first, and waits for the next. False: the run is over.
 // Not within the loop: the runtime walks through what a function has that an exception passes, and through its table of
 // calls (measured: 2,000 of the 16,000 instructions of a thrown failure).
-[[nodiscard]] PLANB_NOINLINE inline bool goes_on(QuietRun& run, FailureRoom* left) {
-  Failure& failure = left->failure;
-  if (failure.rule_error || failure.verdict || !run.goes_on(failure.cause)) return false;
-  failure.~Failure();
-  return true;
-}
+[[nodiscard]] bool goes_on(Engine& run, FailureRoom* left);
 
-// Makes attempts while the run goes on; then gives what `end(left)` does. `body` has:
+// The first attempt of a run without options, where nobody has to be asked before it: made without an engine, which is
+// there only when the attempt has failed.
+struct FirstAttempt {
+  const PlanView& plan;
+  const Attempt& first;
+
+  [[nodiscard]] const Attempt& attempt() const noexcept { return first; }
+  [[nodiscard]] static Metadata metadata() noexcept { return {1, 0}; }
+  [[nodiscard]] static NobodyToTell teller() noexcept { return {}; }
+  static void hand_over(Engine&) noexcept {}
+};
+// Or only a gate, which let it pass without being asked and gave this ticket.
+struct GatedFirstAttempt : FirstAttempt {
+  Gate& gate;
+  std::uint64_t ticket;
+
+  [[nodiscard]] PassTeller teller() const noexcept { return {gate, ticket}; }
+  void hand_over(Engine& run) const noexcept { run.take(Permit(gate, ticket)); }
+};
+// Every other.
+struct EngineRun {
+  Engine& engine;
+
+  [[nodiscard]] const Attempt& attempt() const noexcept { return engine.attempt(); }
+  [[nodiscard]] Metadata metadata() const noexcept { return engine.metadata(); }
+  [[nodiscard]] SuccessTeller teller() const noexcept { return SuccessTeller(engine); }
+};
+
+template <class Out, class Run, class Body>
+typename Out::type drive_on(Run run, Body& body, FailureRoom& first);
+
+// Makes attempts while the run goes on. `run` is one of the three above; `left` is what the last attempt left that the
+// engine is to be told of, or null. `body` has:
 //   Raw                                   the callable's return type
 //   Result                                what is left of that when the context has ended
 //   Room                                  for the context of one attempt
 //   prepare(step, room, attempt, failure) builds the context; false: builds the failure in `failure` instead
 //   invoke(room, attempt) -> Raw          makes the call
 //   fn                                    the callable, for its acceptance check
-template <class Out, class Run, class Body, class End>
-PLANB_NOINLINE typename Out::type make_attempts(Run& run, Body& body, FailureRoom* left, const End& end) {
+template <class Out, class Run, class Body>
+PLANB_NOINLINE typename Out::type drive(Run run, Body& body, [[maybe_unused]] FailureRoom* left = nullptr) {
   using R = typename Body::Result;
   using Held = HeldResult<typename Body::Raw>;
+  constexpr bool has_engine = std::is_same_v<Run, EngineRun>;
   constexpr bool checked = is_checked<R, decltype(body.fn)> || !std::is_same_v<typename Body::Raw, R>;
   FailureRoom failure;
-  for (;; left = &failure) {
-    if (!detail::goes_on(run, left)) return end(left);
-    SuccessTeller<Run> success(run);
-    [[maybe_unused]] Stage stage = Stage::calling;
-    [[maybe_unused]] const auto keep = [&](auto make) { detail::keep_thrown<checked>(stage, success, failure, make); };
-    PLANB_DETAIL_TRY {
-      const Attempt& attempt = run.attempt();
-      const CurrentMetadata::Scope scope(run.metadata());
-      typename Body::Room room;
-      if (body.prepare(attempt.step_index, room, attempt, failure)) {
-        const RoomGuard guard(room);
-        if constexpr (checked) {
-          Held result = body.invoke(room, attempt);
-          if (detail::check<Held>(result, body.fn, failure)) {
-            stage = Stage::answered;
-            return Out::success(run, [&]() -> R { return std::forward<Held>(result); });
+  for (;;) {
+    if constexpr (has_engine) {
+      if (!detail::goes_on(run.engine, left)) return Out::failure(run.engine);
+      left = &failure;
+    }
+    {
+      auto success = run.teller();
+      [[maybe_unused]] Stage stage = Stage::calling;
+      [[maybe_unused]] const auto keep = [&](auto make) {
+        detail::keep_thrown<checked>(stage, success, failure, make);
+      };
+      PLANB_DETAIL_TRY {
+        const Attempt& attempt = run.attempt();
+        const Metadata metadata = run.metadata();
+        const CurrentMetadata::Scope scope(metadata);
+        typename Body::Room room;
+        if (body.prepare(metadata.step_index, room, attempt, failure)) [[likely]] {
+          const RoomGuard guard(room);
+          if constexpr (checked) {
+            Held result = body.invoke(room, attempt);
+            if (detail::check<Held>(result, body.fn, failure)) {
+              stage = Stage::answered;
+              if constexpr (Out::as_returned) {
+                return std::forward<Held>(result);
+              } else {
+                return Out::success(run.engine, [&]() -> R { return std::forward<Held>(result); });
+              }
+            }
+            stage = Stage::failed;
+          } else if constexpr (Out::as_returned) {
+            return body.invoke(room, attempt);
+          } else {
+            return Out::success(run.engine, [&]() -> R { return body.invoke(room, attempt); });
           }
-          stage = Stage::failed;
-        } else {
-          return Out::success(run, [&]() -> R { return body.invoke(room, attempt); });
         }
       }
+      PLANB_DETAIL_CATCH(keep, success.drop())
+      success.disarm();
     }
-    PLANB_DETAIL_CATCH(keep, success.disarm(); run.abandon())
-    success.disarm();
+    if constexpr (!has_engine) return detail::drive_on<Out>(run, body, failure);
   }
 }
 
 // Engines are made out of line: what they take would slow down the runs that need none.
-//
-// `left` is what the run's last attempt left that it is to be told of, or null.
-template <class Out, class Body>
-PLANB_NOINLINE typename Out::type drive(Engine& run, Body& body, FailureRoom* left = nullptr) {
-  struct End {
-    Engine& run;
-    PLANB_NOINLINE typename Out::type operator()(FailureRoom*) const { return Out::failure(run); }
-  };
-  return detail::make_attempts<Out>(run, body, left, End{run});
-}
-
 template <class Out, class Body>
 PLANB_NOINLINE typename Out::type drive_engine(const PlanView& plan, Body& body, const RunOptions& options) {
   Engine run(plan, options);
-  return detail::drive<Out>(run, body);
+  if constexpr (!Out::as_returned) run.keep_times();
+  return detail::drive<Out>(EngineRun{run}, body);
 }
 
-// From the failure of an attempt on that a gate has let pass.
+// Where somebody is to be asked or told: without options, that may be only a gate, and it may let the attempt pass.
 template <class Out, class Body>
-PLANB_NOINLINE typename Out::type drive_on(const PlanView& plan, Body& body, FailureRoom& first,
-                                           FirstAttemptMade made) {
-  Engine run(plan, no_options(), made);
-  return detail::drive<Out>(run, body, &first);
-}
-
-// From the failure of the first attempt on, without an engine as far as that goes.
-template <class Out, class Body>
-PLANB_NOINLINE typename Out::type drive_quietly(const PlanView& plan, Body& body, FailureRoom& first) {
-  QuietRun run(plan);
-  struct TakeOver {
-    QuietRun& run;
-    Body& body;
-    PLANB_NOINLINE typename Out::type operator()(FailureRoom* left) const {
-      Engine engine(run, no_options());
-      if (!run.told()) return detail::drive<Out>(engine, body, left);
-      left->failure.~Failure();
-      return detail::drive<Out>(engine, body);
-    }
-  };
-  return detail::make_attempts<Out>(run, body, &first, TakeOver{run, body});
-}
-
-// Tells the gate of a success where it wants to hear of one, when the attempt's scope is left with its value.
-class PassTeller {
- public:
-  explicit PassTeller(FirstAttemptMade made) noexcept : made_(made) {}
-  PassTeller(const PassTeller&) = delete;
-  PassTeller& operator=(const PassTeller&) = delete;
-  ~PassTeller() noexcept(false) {
-    if (armed_ && made_.gate->pass() != made_.ticket) tell();
-  }
-
-  void disarm() noexcept { armed_ = false; }
-  [[noreturn]] void leave() {
-    armed_ = false;
-    detail::leave_after_success([this] { tell(); });
-  }
-  // The thread goes away: neither a success nor a failure.
-  PLANB_COLD void drop() noexcept {
-    armed_ = false;
-    const Permit neutral(*made_.gate, made_.ticket);
-  }
-
- private:
-  PLANB_COLD void tell() {
-    Permit permit(*made_.gate, made_.ticket);
-#if PLANB_HAS_EXCEPTIONS
-    try {
-      permit.succeeded(SteadyClock::instance().now());
-    } catch (...) {  // the answer is there, and a gate cannot take it back; but a defect leaves, as does an unwind
-      if (detail::unwinding() || Cause::current().kind() == CauseKind::defect) throw;
-    }
-#else
-    permit.succeeded(SteadyClock::instance().now());
-#endif
-  }
-
-  const FirstAttemptMade made_;
-  bool armed_ = true;
-};
-
-struct NobodyToTell {
-  explicit NobodyToTell(FirstAttemptMade) noexcept {}
-  void disarm() noexcept {}
-  [[noreturn]] static void leave() {
-    detail::leave_after_success([] {});
-  }
-  static void drop() noexcept {}
-};
-
-// A run without options whose first step has nothing to ask, or a gate that let it pass: the engine is made when the
-// first attempt has failed.
-template <class Out, class Teller, class Body>
-PLANB_NOINLINE typename Out::type drive_plain(const Attempt& attempt, Body& body, const PlanView& plan, FirstAttemptMade made = {}) {
-  using R = typename Body::Result;
-  using Held = HeldResult<typename Body::Raw>;
-  constexpr bool checked = is_checked<R, decltype(body.fn)> || !std::is_same_v<typename Body::Raw, R>;
-  FailureRoom failure;
-  {
-    Teller success(made);
-    [[maybe_unused]] Stage stage = Stage::calling;
-    [[maybe_unused]] const auto keep = [&](auto make) { detail::keep_thrown<checked>(stage, success, failure, make); };
-    PLANB_DETAIL_TRY {
-      const CurrentMetadata::Scope scope({1, 0});
-      typename Body::Room room;
-      if (body.prepare(0, room, attempt, failure)) {
-        const RoomGuard guard(room);
-        if constexpr (checked) {
-          Held result = body.invoke(room, attempt);
-          if (detail::check<Held>(result, body.fn, failure)) {
-            stage = Stage::answered;
-            return std::forward<Held>(result);
-          }
-          stage = Stage::failed;
-        } else {
-          return body.invoke(room, attempt);
-        }
+PLANB_NOINLINE typename Out::type drive_asking(const PlanRules& rules, Body& body, const RunOptions* options) {
+  if constexpr (Out::as_returned) {
+    if (options == nullptr && rules.gate_first() != nullptr) {
+      if (const std::uint64_t pass = rules.gate_first()->pass(); pass != 0) {
+        const FirstAttempt first{rules.view(), rules.first_attempt()};
+        return detail::drive<Out>(GatedFirstAttempt{first, *rules.gate_first(), pass}, body);
       }
     }
-    PLANB_DETAIL_CATCH(keep, success.drop())
-    success.disarm();
   }
-  if constexpr (std::is_same_v<Teller, NobodyToTell>) {
-    return detail::drive_quietly<Out>(plan, body, failure);
-  } else {
-    return detail::drive_on<Out>(plan, body, failure, made);
-  }
+  return detail::drive_engine<Out>(rules.view(), body, options != nullptr ? *options : no_options());
+}
+
+// From the failure of a first attempt on.
+template <class Out, class Run, class Body>
+PLANB_NOINLINE typename Out::type drive_on(Run run, Body& body, FailureRoom& first) {
+  Engine engine(run.plan, no_options(), FirstAttemptMade());
+  run.hand_over(engine);
+  return detail::drive<Out>(EngineRun{engine}, body, &first);
 }
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/drive/impl/drive.hpp>  // IWYU pragma: export
+#endif

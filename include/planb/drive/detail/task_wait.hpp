@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a Task waits and is waited for.
 #pragma once
 
@@ -6,7 +7,6 @@
 
 #include <condition_variable>
 #include <coroutine>
-#include <exception>
 #include <mutex>
 #include <optional>
 #include <type_traits>
@@ -39,24 +39,7 @@ class LastCall {
     static std::suspend_always initial_suspend() noexcept { return {}; }
     static std::suspend_never final_suspend() noexcept { return {}; }
     static void return_void() noexcept {}
-    [[noreturn]] void unhandled_exception() {
-#if PLANB_HAS_EXCEPTIONS
-      if (std::current_exception() != nullptr) std::terminate();
-      // The thread goes away, and nobody on its stack knows this frame.
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wexit-time-destructors"  // it is for the thread's end
-#endif
-      thread_local LeftFrames left;
-#if defined(__clang__)
-#pragma clang diagnostic pop
-#endif
-      next = std::exchange(left.first, this);
-      throw;
-#else
-      std::terminate();
-#endif
-    }
+    [[noreturn]] void unhandled_exception();
   };
 
   LastCall(LastCall&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
@@ -114,16 +97,8 @@ class TaskCallback final : public TaskWaiter {
 
 class BlockedThread final : public TaskWaiter {
  public:
-  std::coroutine_handle<> wake() override {
-    const std::lock_guard<std::mutex> lock(mutex_);  // held over the notification: then *this is gone
-    woken_ = true;
-    wake_.notify_one();
-    return std::noop_coroutine();
-  }
-  void wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    wake_.wait(lock, [&] { return woken_; });
-  }
+  std::coroutine_handle<> wake() override;
+  void wait();
 
  private:
   std::mutex mutex_;
@@ -182,3 +157,7 @@ struct TaskAwait {
 };
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/drive/impl/task_wait.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The options of a run as the engine sees them: borrowed, from RunOptions or StreamOptions.
 #pragma once
 
@@ -22,26 +23,24 @@ inline void every_member(const StreamOptions& options) {
   [[maybe_unused]] const auto& [on_event, budget, stop, clock, entry, failure, seed, label, partial] = options;
 }
 
-struct OptionsView {
-  template <class Options>
-  explicit OptionsView(const Options& options) noexcept
-      : on_event(options.on_event),
-        budget(limit(options.budget)),
-        stop(options.stop),
-        clock(options.clock),
-        entry(options.entry),
-        failure(options.failure),
-        seed(options.seed),
-        label(options.label) {}
+// One of the two, as one list.
+class OptionsView {
+ public:
+  explicit OptionsView(const RunOptions& options) noexcept : run_(&options) {}
+  explicit OptionsView(const StreamOptions& options) noexcept : stream_(&options) {}
 
-  const EventHandler& on_event;
-  std::optional<Duration> budget;
-  const StopToken& stop;
-  Clock* clock;
-  StepEntry entry;
-  const std::optional<FailureStyle>& failure;
-  const std::optional<std::uint64_t>& seed;
-  const std::string& label;
+  [[nodiscard]] const EventHandler& on_event() const noexcept { return run_ ? run_->on_event : stream_->on_event; }
+  [[nodiscard]] std::optional<Duration> budget() const noexcept { return limit(run_ ? run_->budget : stream_->budget); }
+  [[nodiscard]] const StopToken& stop() const noexcept { return run_ ? run_->stop : stream_->stop; }
+  [[nodiscard]] Clock* clock() const noexcept { return run_ ? run_->clock : stream_->clock; }
+  [[nodiscard]] StepEntry entry() const noexcept { return run_ ? run_->entry : stream_->entry; }
+  [[nodiscard]] std::optional<FailureStyle> failure() const noexcept { return run_ ? run_->failure : stream_->failure; }
+  [[nodiscard]] std::optional<std::uint64_t> seed() const noexcept { return run_ ? run_->seed : stream_->seed; }
+  [[nodiscard]] const std::string& label() const noexcept { return run_ ? run_->label : stream_->label; }
+
+ private:
+  const RunOptions* run_ = nullptr;
+  const StreamOptions* stream_ = nullptr;
 };
 
 }  // namespace planb::inline PLANB_ABI::detail

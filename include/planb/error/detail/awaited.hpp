@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Results that are no answers yet: tasks, futures, senders, generators.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The handlers around every attempt, in one place: an attempt may throw anything.
 #pragma once
 
@@ -15,13 +16,10 @@
 namespace planb::inline PLANB_ABI::detail {
 
 #if PLANB_HAS_RTTI
-[[nodiscard]] PLANB_NOINLINE inline Cause caught_exception(const std::exception& e) noexcept {
-  const bool defect = dynamic_cast<const Defect*>(&e) != nullptr;
-  return CauseAccess::caught(e, defect ? CauseKind::defect : CauseKind::error);
-}
+[[nodiscard]] Cause caught_exception(const std::exception& e) noexcept;
 #define PLANB_DETAIL_CATCH_DEFECT(keep)
 #else
-[[nodiscard]] inline Cause caught_exception(const std::exception& e) noexcept { return CauseAccess::caught(e); }
+[[nodiscard]] Cause caught_exception(const std::exception& e) noexcept;
 #define PLANB_DETAIL_CATCH_DEFECT(keep)                                                              \
   catch (const ::planb::Defect& planb_e) {                                                           \
     keep([&] { return ::planb::detail::CauseAccess::caught(planb_e, ::planb::CauseKind::defect); }); \
@@ -46,4 +44,8 @@ namespace planb::inline PLANB_ABI::detail {
 #else
 #define PLANB_DETAIL_TRY
 #define PLANB_DETAIL_CATCH(keep, on_unwind)
+#endif
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/catch.hpp>  // IWYU pragma: export
 #endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a Cause handles an error whose type it does not know: one static table for each error type.
 #pragma once
 
@@ -5,37 +6,20 @@
 #include <planb/error/error_traits.hpp>
 #include <planb/error/provider_error.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
-
-#if PLANB_HAS_CXXABI
-#include <cxxabi.h>
-#endif
-
-// Where std::current_exception() refers to the thrown object itself (the Itanium C++ ABI), the address of an exception
-// stays good for as long as an exception_ptr holds it. Elsewhere it copies, and no address outlives its handler.
-#ifndef PLANB_STABLE_EXCEPTIONS
-#if defined(_MSC_VER)
-#define PLANB_STABLE_EXCEPTIONS 0
-#else
-#define PLANB_STABLE_EXCEPTIONS 1
-#endif
-#endif
 
 namespace planb::inline PLANB_ABI {
 class Cause;
@@ -109,7 +93,7 @@ struct Thrown {
 
 #if PLANB_HAS_EXCEPTIONS
 // Within a `catch (...)`: whether it is no exception, but the thread that goes away (glibc's forced unwind).
-[[nodiscard]] PLANB_COLD inline bool unwinding() noexcept { return std::current_exception() == nullptr; }
+[[nodiscard]] PLANB_COLD_DECL bool unwinding() noexcept;
 #endif
 
 #if PLANB_HAS_EXCEPTIONS
@@ -136,7 +120,7 @@ template <class E>
 class PLANB_VISIBLE UncopyableError : public std::exception {
  public:
   explicit UncopyableError(std::string text) : text_(std::move(text)) {}
-  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+  [[nodiscard]] const char* what() const noexcept override;
 
  private:
   std::string text_;
@@ -467,9 +451,7 @@ class SharedErrorPtr {
   }
   SharedErrorPtr(SharedErrorPtr&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
   SharedErrorPtr& operator=(const SharedErrorPtr&) = delete;
-  ~SharedErrorPtr() {
-    if (shared_ != nullptr && shared_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) shared_->end(shared_);
-  }
+  ~SharedErrorPtr();
 
   [[nodiscard]] void* get() const noexcept { return shared_->object; }
   // Whether nobody else has it any more, and is done with it.
@@ -493,50 +475,18 @@ struct TypeFacts {
 
   Slot known[16];
 
-  [[nodiscard]] static std::size_t hash_of([[maybe_unused]] TypeId type) noexcept {
-#if PLANB_HAS_RTTI
-    return type->hash_code();
-#else
-    return 0;
-#endif
-  }
+  [[nodiscard]] static std::size_t hash_of([[maybe_unused]] TypeId type) noexcept;
 
-  [[nodiscard]] const Slot* find(TypeId type) const noexcept {
-    for (const Slot& slot : known) {
-      const unsigned char state = slot.state.load(std::memory_order_acquire);
-      if (state == 0) break;
-      if (state != 2) continue;
-      if (slot.type == type && slot.hash == hash_of(type)) return &slot;
-    }
-    return nullptr;
-  }
+  [[nodiscard]] const Slot* find(TypeId type) const noexcept;
 
-  void keep(TypeId type, bool yes, std::ptrdiff_t offset = 0) noexcept {
-    for (Slot& slot : known) {
-      unsigned char empty = 0;
-      if (!slot.state.compare_exchange_strong(empty, 1, std::memory_order_relaxed)) continue;
-      slot.type = type;
-      slot.hash = hash_of(type);
-      slot.offset = offset;
-      slot.yes = yes;
-      slot.state.store(2, std::memory_order_release);
-      return;
-    }
-  }
+  void keep(TypeId type, bool yes, std::ptrdiff_t offset = 0) noexcept;
 };
 
 // Thrown types that are no std::exception: whether they wrap another error.
 inline constinit TypeFacts wrappers{};
 
 // Whether there is a class of this type that has bases, and so may wrap an error; the Itanium C++ ABI names the kinds.
-[[nodiscard]] inline bool has_bases([[maybe_unused]] TypeId type) noexcept {
-#if PLANB_HAS_CXXABI
-  const std::string_view kind = typeid(*type).name();
-  return kind.find("si_class_type_info") != kind.npos || kind.find("vmi_class_type_info") != kind.npos;
-#else
-  return true;
-#endif
-}
+[[nodiscard]] bool has_bases([[maybe_unused]] TypeId type) noexcept;
 
 // Where the base B is in a whole error, returned or thrown: the same for all errors of that type.
 template <class B>
@@ -627,65 +577,33 @@ struct NamedSet {
 class NamedSets {
  public:
   // 0 where there is no room left.
-  [[nodiscard]] std::uint16_t number_of(const ErrorOps* const* types, std::size_t count) noexcept {
-    if (count == 0) return 0;
-    NamedSet* made = nullptr;
-    for (unsigned i = 0; i != std::size(sets_); ++i) {
-      const NamedSet* known = sets_[i].load(std::memory_order_acquire);
-      if (known == nullptr) {
-        if (made == nullptr) made = make(types, count);
-        if (made == nullptr) return 0;
-        if (sets_[i].compare_exchange_strong(known, made, std::memory_order_acq_rel)) {
-          return static_cast<std::uint16_t>(i + 1);
-        }
-      }
-      if (known->count == count && std::equal(types, types + count, known->types.get())) {
-        delete made;
-        return static_cast<std::uint16_t>(i + 1);
-      }
-    }
-    delete made;
-    return 0;
-  }
+  [[nodiscard]] std::uint16_t number_of(const ErrorOps* const* types, std::size_t count) noexcept;
 
   // Those of a set, and then `types`.
-  [[nodiscard]] std::uint16_t joined(std::uint16_t set, const ErrorOps* const* types, std::size_t count) noexcept {
-    if (set == 0) return number_of(types, count);
-    const NamedSet& first = (*this)[set];
-    const auto is_new = [&](const ErrorOps* type) {
-      return std::find(first.types.get(), first.types.get() + first.count, type) == first.types.get() + first.count;
-    };
-    if (std::none_of(types, types + count, is_new)) return set;
-    const std::unique_ptr<const ErrorOps*[]> all(new (std::nothrow) const ErrorOps*[first.count + count]);
-    if (all == nullptr) return set;
-    const ErrorOps** end = std::copy_n(first.types.get(), first.count, all.get());
-    end = std::copy_if(types, types + count, end, is_new);
-    const std::uint16_t number = number_of(all.get(), static_cast<std::size_t>(end - all.get()));
-    return number != 0 ? number : set;
-  }
+  [[nodiscard]] std::uint16_t joined(std::uint16_t set, const ErrorOps* const* types, std::size_t count) noexcept;
 
-  [[nodiscard]] const NamedSet& operator[](std::uint16_t number) const noexcept {
-    return *sets_[number - 1U].load(std::memory_order_acquire);
-  }
+  [[nodiscard]] const NamedSet& operator[](std::uint16_t number) const noexcept;
 
  private:
-  [[nodiscard]] static NamedSet* make(const ErrorOps* const* types, std::size_t count) noexcept {
-    auto* const set = new (std::nothrow) NamedSet;
-    if (set == nullptr) return nullptr;
-    set->types.reset(new (std::nothrow) const ErrorOps*[count]);
-    if (set->types == nullptr) {
-      delete set;
-      return nullptr;
-    }
-    set->count = count;
-    std::copy_n(types, count, set->types.get());
-    for (std::size_t i = 0; i != count; ++i) set->reads |= types[i]->reads;
-    return set;
-  }
+  [[nodiscard]] static NamedSet* make(const ErrorOps* const* types, std::size_t count) noexcept;
 
-  std::atomic<const NamedSet*> sets_[1023] = {};
+  static constexpr unsigned page = 64;
+  static constexpr unsigned most = 1024;
+
+  struct Page {
+    std::atomic<const NamedSet*> sets[page] = {};
+  };
+
+  // Null where there is no memory for its page.
+  [[nodiscard]] std::atomic<const NamedSet*>* place_for(unsigned i) noexcept;
+
+  std::atomic<Page*> pages_[most / page] = {};
 };
 
 inline constinit NamedSets named_sets{};
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/error_ops.hpp>  // IWYU pragma: export
+#endif

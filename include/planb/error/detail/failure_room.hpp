@@ -1,14 +1,13 @@
+// SPDX-License-Identifier: MIT
 // What an attempt leaves that failed, before the engine hears of it, and how a result that carries an error is read.
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/detail/held.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/catch.hpp>
 #include <planb/error/result_traits.hpp>
 
-#include <exception>
-#include <memory>
-#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -17,29 +16,23 @@ namespace planb::inline PLANB_ABI::detail {
 
 struct Failure {
   Cause cause;
-  std::optional<Verdict> verdict = std::nullopt;   // an acceptance check's, which stands before the classifier's
-  std::optional<Cause> rule_error = std::nullopt;  // what such a check, or the result itself when it was asked, threw
+  std::optional<Verdict> verdict = std::nullopt;  // an acceptance check's, which stands before the classifier's
+  // What such a check, or the result itself when it was asked, threw.
+  std::optional<Cause> callback_error = std::nullopt;
 };
 
 // Room for a Failure that an attempt may leave. Nothing is built for one that succeeds.
-union FailureRoom {
-  FailureRoom() noexcept {}   // NOLINT(modernize-use-equals-default)
-  ~FailureRoom() noexcept {}  // NOLINT(modernize-use-equals-default)
-
-  Failure failure;
-
+class FailureRoom : public Held<Failure> {
+ public:
   // `make()` gives the cause, in place.
   template <class Make>
   void build(Make&& make, std::optional<Verdict> verdict = std::nullopt) {
-    ::new (static_cast<void*>(std::addressof(failure))) Failure{make(), verdict};
+    Held<Failure>::build([&] { return Failure{make(), verdict}; });
   }
 
 #if PLANB_HAS_EXCEPTIONS
-  // From what is being handled, thrown by a rule: that ends the run.
-  PLANB_COLD void build_by_rule() {
-    const Cause thrown = Cause::current();
-    ::new (static_cast<void*>(std::addressof(failure))) Failure{thrown, std::nullopt, thrown};
-  }
+  // From what is being handled, thrown by a callback: that ends the run.
+  PLANB_COLD_DECL void build_by_callback();
 #endif
 };
 
@@ -58,7 +51,7 @@ PLANB_NOINLINE void keep_thrown(Stage stage, FailureRoom& room, Make&& make) {
   if (stage == Stage::failed) {
     Cause later = make();
     if (later.kind() != CauseKind::defect) return;
-    room.failure.~Failure();
+    room.destroy();
     return room.build([&] { return std::move(later); });
   }
 #else
@@ -67,7 +60,7 @@ PLANB_NOINLINE void keep_thrown(Stage stage, FailureRoom& room, Make&& make) {
   room.build(make);
 }
 
-// Asks a rule, or a result, which `question()` does. False: it threw, and `room` was filled.
+// Asks a callback, or a result, which `question()` does. False: it threw, and `room` was filled.
 template <class Question>
 [[nodiscard]] bool is_answered([[maybe_unused]] FailureRoom& room, Question question) {
 #if PLANB_HAS_EXCEPTIONS
@@ -77,7 +70,7 @@ template <class Question>
       return true;
     } catch (...) {
       if (detail::unwinding()) throw;
-      room.build_by_rule();
+      room.build_by_callback();
       return false;
     }
   }
@@ -86,25 +79,39 @@ template <class Question>
   return true;
 }
 
-// Out of line, so that GCC does not copy the result piecemeal where it is a success.
+// Gives what `use(get())` gives, where `get()` asks a result: what that throws, as its value() and error() may, is a
+// callback's and fills `room`: false. What `use` throws leaves.
+template <class Get, class Use>
+[[nodiscard]] bool ask_of([[maybe_unused]] FailureRoom& room, Get get, const Use& use) {
+#if PLANB_HAS_EXCEPTIONS
+  bool given = false;
+  try {
+    decltype(auto) got = get();
+    given = true;
+    return use(std::forward<decltype(got)>(got));
+  } catch (...) {
+    if (given || detail::unwinding()) throw;
+    room.build_by_callback();
+    return false;
+  }
+#else
+  return use(get());
+#endif
+}
+
+// Out of line, so that GCC does not copy the result piecemeal where it is a success. What the error's copy throws is
+// the attempt's failure, as if it had been thrown.
 template <class R>
 PLANB_NOINLINE void keep_error(std::remove_reference_t<R>& result, FailureRoom& room) {
   using Traits = result_traits<std::remove_cvref_t<R>>;
   static_assert(!cannot_be_kept<decltype(Traits::error(std::forward<R>(result)))>,
                 "planb: a result's error cannot be copied: let its `error()` on an rvalue give it up, or give a copy");
-#if PLANB_HAS_EXCEPTIONS
-  bool given = false;  // by the result: what its copy throws is the attempt's failure, as if it had been thrown
-  try {
-    decltype(auto) error = Traits::error(std::forward<R>(result));
-    given = true;
-    room.build([&] { return Cause::of(std::forward<decltype(error)>(error)); });
-  } catch (...) {
-    if (given || detail::unwinding()) throw;
-    room.build_by_rule();
-  }
-#else
-  room.build([&] { return Cause::of(Traits::error(std::forward<R>(result))); });
-#endif
+  static_cast<void>(detail::ask_of(
+      room, [&]() -> decltype(auto) { return Traits::error(std::forward<R>(result)); },
+      [&]<class E>(E&& error) {
+        room.build([&] { return Cause::of(std::forward<E>(error)); });
+        return true;
+      }));
 }
 
 // Whether `result` carries an error, or throws when it is asked; `room` was filled then.
@@ -129,14 +136,14 @@ class FailureKeeper {
   ~FailureKeeper() { clear(); }
 
   void clear() noexcept {
-    if (stage_ == Stage::failed) room_.failure.~Failure();
+    if (stage_ == Stage::failed) room_.destroy();
     stage_ = Stage::calling;
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return stage_ == Stage::failed; }
-  [[nodiscard]] Cause& cause() noexcept { return room_.failure.cause; }
+  [[nodiscard]] Cause& cause() noexcept { return room_.get().cause; }
   [[nodiscard]] bool defect() const noexcept {
-    return stage_ == Stage::failed && room_.failure.cause.kind() == CauseKind::defect;
+    return stage_ == Stage::failed && room_.get().cause.kind() == CauseKind::defect;
   }
 
   // To be filled by somebody else, who then says filled().
@@ -170,3 +177,7 @@ class FailureKeeper {
 };
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/failure_room.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What http_classifier knows and was told: its table, how it reads errors, and how it compares codes and messages.
 #pragma once
 
@@ -5,6 +6,7 @@
 #include <planb/detail/refuse.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/error_traits.hpp>
+#include <planb/error/verdict_reason.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,8 +16,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace planb::inline PLANB_ABI::detail {
@@ -64,17 +64,7 @@ struct HttpMatch {
   }
 
   // As on_text() says.
-  [[nodiscard]] static bool phrase(std::string_view phrase, std::string_view text) noexcept {
-    const auto same = [](char a, char b) { return lower(a) == lower(b); };
-    for (auto from = text.begin();; ++from) {
-      from = std::search(from, text.end(), phrase.begin(), phrase.end(), same);
-      if (from == text.end()) return false;
-      const auto to = from + static_cast<std::ptrdiff_t>(phrase.size());
-      const bool begins = from == text.begin() || !is_word(from[-1]) || !is_word(phrase.front());
-      const bool ends = to == text.end() || !is_word(*to) || !is_word(phrase.back());
-      if (begins && ends) return true;
-    }
-  }
+  [[nodiscard]] static bool phrase(std::string_view phrase, std::string_view text) noexcept;
 };
 
 // The table (docs/errors.md), row by row. Statuses and codes change: this is the place to change them.
@@ -314,10 +304,7 @@ struct HttpReading {
     if (kind == FailureClass::unknown) kind = what;
   }
 
-  void note_timeout() noexcept {
-    if (kind == FailureClass::unknown) timed_out = true;
-    note(FailureClass::timeout);
-  }
+  void note_timeout() noexcept;
 
   template <class Is>
   [[nodiscard]] static FailureClass kind_of(Is is) {
@@ -340,6 +327,15 @@ struct HttpReading {
   }
 };
 
+// The error's own word on whether another try makes sense.
+template <class... E>
+[[nodiscard]] std::optional<bool> own_word(const Cause& cause) {
+  std::optional<bool> retryable = cause.retryable();
+  // Outside a plan a thrown error is known by the types that are named here alone.
+  if (!retryable) static_cast<void>((HttpReading::read_retryable_as<E>(cause, retryable) || ...));
+  return retryable;
+}
+
 // What a caller decided.
 struct HttpRules {
   struct StatusRule {
@@ -359,41 +355,16 @@ struct HttpRules {
 
   explicit HttpRules(Verdict of_refusal) noexcept : refusal(of_refusal) {}
 
-  void add_status(int first, int last, Verdict verdict) {
-    check_status(first <= last ? first : 0);
-    statuses.push_back({first, last, verdict});
-  }
+  void add_status(int first, int last, Verdict verdict);
 
-  void add_code(std::string&& pattern, Verdict verdict) {
-    if (HttpMatch::skip_separators(pattern, 0) == pattern.size()) {
-      refuse("http_classifier: on_code() needs a pattern with something in it");
-    }
-    codes.push_back({std::move(pattern), verdict});
-  }
+  void add_code(std::string&& pattern, Verdict verdict);
 
-  void add_text(int status, std::string&& phrase, Verdict verdict) {
-    if (std::none_of(phrase.begin(), phrase.end(), HttpMatch::is_word)) {
-      refuse("http_classifier: on_text() needs a phrase with a letter or digit in it");
-    }
-    texts.push_back({status, std::move(phrase), verdict});
-  }
+  void add_text(int status, std::string&& phrase, Verdict verdict);
 
-  static void check_status(int first) {
-    if (first < 1) refuse("http_classifier: a status is 1 or more, and the last of a range not below the first");
-  }
+  static void check_status(int first);
 
-  [[nodiscard]] Verdict judge(const Cause& cause, HttpReading&& reading) const {
-    // By the rules first: they are asked for the code itself, and then for the status that it means.
-    std::optional<Verdict> said = judge_code(reading.code);
-    const int code = reading.code.empty() ? -1 : HttpTable::of_code(reading.code, reading.status.has_value());
-    const bool says = reading.says();
-    if (code >= 0) reading.status = HttpTable::codes[code].status;
-    const Verdict by_table = read_table(cause, reading, says);
-    if (!said) said = judge_reading(cause, reading, says);
-    Verdict verdict = said.value_or(by_table);
-    if (verdict.failure_class == FailureClass::unknown) verdict.failure_class = by_table.failure_class;
-    return verdict;
-  }
+  // Notes in `reason`, where it is asked for, what has decided.
+  [[nodiscard]] Verdict judge(const Cause& cause, HttpReading&& reading, VerdictReason* reason = nullptr) const;
 
   Verdict refusal;
   std::optional<Verdict> timeout;
@@ -404,52 +375,24 @@ struct HttpRules {
   std::vector<TextRule> texts;
 
  private:
-  [[nodiscard]] Verdict read_table(const Cause& cause, const HttpReading& reading, bool says) const noexcept {
-    if (reading.status == HttpTable::refusal) return refusal;
-    if (reading.status) {
-      if (const int row = HttpTable::of_status(*reading.status); row >= 0) return HttpTable::statuses[row].verdict;
-    }
-    if (cause.kind() == CauseKind::rejected) return HttpTable::value_rejected;
-    if (cause.kind() == CauseKind::timeout) return HttpTable::timed_out;
-    if (says) return HttpTable::not_read;
-    if (reading.kind == FailureClass::timeout) return HttpTable::timed_out;
-    return reading.kind == FailureClass::connection || reading.silent ? HttpTable::connection_failed
-                                                                      : HttpTable::not_read;
-  }
+  static void note(VerdictReason* reason, VerdictSource by, bool own_rule, std::string row = {});
+  static void note_range(VerdictReason* reason, bool own_rule, int first, int last);
+  static void note_code(VerdictReason& reason, const HttpTable::CodeRow& row);
 
-  [[nodiscard]] std::optional<Verdict> judge_code(std::string_view code) const {
-    if (code.empty()) return std::nullopt;
-    for (auto rule = codes.rbegin(); rule != codes.rend(); ++rule) {
-      if (HttpMatch::code(rule->pattern, code)) return rule->verdict;
-    }
-    return std::nullopt;
-  }
+  [[nodiscard]] Verdict read_table(const Cause& cause, const HttpReading& reading, bool says,
+                                   VerdictReason* reason) const;
+
+  [[nodiscard]] std::optional<Verdict> judge_code(std::string_view code, VerdictReason* reason) const;
 
   // What the rules say of everything but the code, where they say something before the table does.
-  [[nodiscard]] std::optional<Verdict> judge_reading(const Cause& cause, const HttpReading& reading, bool says) const {
-    if (reading.status == HttpTable::refusal) return std::nullopt;
-    if (reading.status) {
-      if (const std::optional<Verdict> verdict = judge_text(cause, *reading.status)) return verdict;
-      for (auto rule = statuses.rbegin(); rule != statuses.rend(); ++rule) {
-        if (rule->first <= *reading.status && *reading.status <= rule->last) return rule->verdict;
-      }
-      if (HttpTable::of_status(*reading.status) >= 0) return std::nullopt;
-    }
-    if (cause.kind() == CauseKind::rejected) return unknown;
-    if (cause.kind() == CauseKind::timeout || (!says && reading.timed_out)) return timeout;
-    if (!says && (reading.kind != FailureClass::unknown || reading.silent)) return connection;
-    const std::optional<Verdict> verdict = judge_text(cause, 0);
-    return verdict ? verdict : unknown;
-  }
+  [[nodiscard]] std::optional<Verdict> judge_reading(const Cause& cause, const HttpReading& reading, bool says,
+                                                     VerdictReason* reason) const;
 
-  [[nodiscard]] std::optional<Verdict> judge_text(const Cause& cause, int status) const {
-    if (texts.empty() || cause.kind() == CauseKind::rejected) return std::nullopt;
-    const std::string message = cause.message();
-    for (auto rule = texts.rbegin(); rule != texts.rend(); ++rule) {
-      if (rule->status == status && HttpMatch::phrase(rule->phrase, message)) return rule->verdict;
-    }
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<Verdict> judge_text(const Cause& cause, int status, VerdictReason* reason) const;
 };
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/http_rules.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // misuse(): what becomes of a caller that breaks a protocol, such as that of a run by hand or of a Task.
 #pragma once
 
@@ -10,12 +11,10 @@
 namespace planb::inline PLANB_ABI::detail {
 
 // Throws a Defect with "planb: " and the message. Without exceptions: prints that and ends the program.
-[[noreturn]] PLANB_COLD inline void misuse(const std::string& what) {
-#if PLANB_HAS_EXCEPTIONS
-  throw Defect("planb: " + what);
-#else
-  refuse(what);
-#endif
-}
+[[noreturn]] PLANB_COLD_DECL void misuse(const std::string& what);
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/error/impl/misuse.hpp>  // IWYU pragma: export
+#endif

@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: MIT
 // OutcomeWindow: how many of the last calls failed, over a sliding time window in bounded memory.
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/gate/detail/sync.hpp>
 #include <planb/time/duration.hpp>
 
 #include <algorithm>
@@ -20,9 +22,9 @@ namespace planb::inline PLANB_ABI::detail {
 // Time is cut into slices of a twentieth of the window, rounded up, which have a bucket each; a slice counts while all
 // of it is in the window. A slice's number is kept whole, so that no other can be taken for it.
 //
-// Successes are what a healthy provider has most of, so they are counted in a few rows, each with a lock and cache
-// lines of its own: threads seldom meet at one. A row knows the generation for which it counts, and a success of any
-// other changes nothing. Everything else is called under the owner's lock.
+// Quick successes are what a healthy provider has most of, so they are counted in a few rows, each with a lock and
+// cache lines of its own: threads seldom meet at one. A row knows the generation for which it counts, and a success of
+// any other changes nothing. Everything else is called under the owner's lock.
 class OutcomeWindow {
  public:
   explicit OutcomeWindow(Duration width) noexcept
@@ -32,8 +34,9 @@ class OutcomeWindow {
   // Forgets everything. From now on only successes of this generation count.
   void restart(std::uint64_t generation) noexcept {
     failures_.clear();
+    slow_.clear();
     for (Row& row : rows_) {
-      const std::lock_guard<std::mutex> lock(row.mutex);
+      const std::lock_guard<Mutex> lock(row.mutex);
       row.generation = generation;
       row.successes.clear();
     }
@@ -43,33 +46,22 @@ class OutcomeWindow {
   void add_success(std::uint64_t generation, TimePoint now) noexcept {
     const std::int64_t slice = slice_at(now);
     Row& row = rows_[own_row()];
-    const std::lock_guard<std::mutex> lock(row.mutex);
+    const std::lock_guard<Mutex> lock(row.mutex);
     if (row.generation == generation) row.successes.add(slice);
   }
 
   struct Counts {
     std::uint64_t failures = 0;
+    std::uint64_t slow = 0;  // successes
     std::uint64_t all = 0;
   };
 
-  // Adds a failure, and gives what the window holds; nothing where it is not in the window itself.
-  [[nodiscard]] Counts add_failure(TimePoint now) noexcept {
-    const std::int64_t slice = slice_at(now);
-    failures_.add(slice);
-    std::int64_t last = failures_.last;
-    for (Row& row : rows_) {
-      const std::lock_guard<std::mutex> lock(row.mutex);
-      last = (std::max)(last, row.successes.last);
-    }
-    Counts counts;
-    if (!is_recent(slice, last)) return counts;
-    counts.failures = counts.all = in_window(failures_, last);
-    for (Row& row : rows_) {
-      const std::lock_guard<std::mutex> lock(row.mutex);
-      counts.all += in_window(row.successes, last);
-    }
-    return counts;
-  }
+  // Adds a failure, or a slow success, and gives what the window holds; nothing where it is not in the window itself.
+  [[nodiscard]] Counts add_failure(TimePoint now) noexcept { return add(failures_, now); }
+  [[nodiscard]] Counts add_slow_success(TimePoint now) noexcept { return add(slow_, now); }
+
+  // What it holds at the latest time that it was handed.
+  [[nodiscard]] Counts counts() noexcept { return counts_at(latest()); }
 
  private:
   static constexpr std::int64_t bucket_count = 20;
@@ -102,7 +94,7 @@ class OutcomeWindow {
     }
   };
   struct alignas(64) Row {  // on cache lines of its own
-    std::mutex mutex;
+    Mutex mutex;
     std::uint64_t generation = 0;
     Buckets successes;
   };
@@ -133,9 +125,34 @@ class OutcomeWindow {
     return count;
   }
 
+  [[nodiscard]] Counts add(Buckets& outcomes, TimePoint now) noexcept {
+    const std::int64_t slice = slice_at(now);
+    outcomes.add(slice);
+    const std::int64_t last = latest();
+    return is_recent(slice, last) ? counts_at(last) : Counts{};
+  }
+  [[nodiscard]] std::int64_t latest() noexcept {
+    std::int64_t last = (std::max)(failures_.last, slow_.last);
+    for (Row& row : rows_) {
+      const std::lock_guard<Mutex> lock(row.mutex);
+      last = (std::max)(last, row.successes.last);
+    }
+    return last;
+  }
+  [[nodiscard]] Counts counts_at(std::int64_t last) noexcept {
+    Counts counts{.failures = in_window(failures_, last), .slow = in_window(slow_, last)};
+    counts.all = counts.failures + counts.slow;
+    for (Row& row : rows_) {
+      const std::lock_guard<Mutex> lock(row.mutex);
+      counts.all += in_window(row.successes, last);
+    }
+    return counts;
+  }
+
   const std::int64_t slice_;    // its length
   const std::uint64_t recent_;  // so many slices are wholly in the window
   Buckets failures_;
+  Buckets slow_;
   Row rows_[row_count];
 };
 

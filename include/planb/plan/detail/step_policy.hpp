@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A step as the engine sees it: its rules without its context type. Views into a Step that lives elsewhere.
 #pragma once
 
@@ -8,6 +9,7 @@
 #include <planb/time/clock.hpp>
 #include <planb/time/optional_duration.hpp>
 
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
@@ -20,8 +22,22 @@ inline constexpr int unlimited = (std::numeric_limits<int>::max)();
 
 namespace detail {
 
+// What an attempt of a step has to ask.
+enum class StepKind : unsigned char {
+  quick,  // nobody; and of a failure only its attempts and retry_while make something
+  plain,  // nobody, but a schedule or a classifier makes something of a failure
+  gated,  // only a gate
+  full,   // a guard before the first, or a timeout limits them
+};
+
+// What follows a step in its plan.
+enum class Later : unsigned char { nothing, guarded_steps, steps };
+
 struct StepPolicy {
   std::string_view name;
+  StepKind kind = StepKind::quick;
+  bool spreads_hints = false;  // its schedule has a jitter
+  Later later = Later::nothing;
   int max_attempts = 1;
   const Schedule* schedule = nullptr;
   const ErrorPredicate* retry_while = nullptr;
@@ -29,12 +45,9 @@ struct StepPolicy {
   const ErrorPredicate* enter_when = nullptr;
   std::optional<Duration> max_wait;
   std::optional<Duration> timeout;
+  std::optional<Duration> first_timeout;  // of streams
   Duration reserved_after{};  // for the steps behind this one
   Gate* gate = nullptr;
-  bool plain_but_for_gate = true;  // nothing else has to be asked before its first attempt, and nothing told during it
-  bool plain = true;               // nor a gate
-  bool simple = true;              // and of a failure only its attempts and retry_while make something
-  bool plain_next = false;         // there is a step behind it, and that is plain
 };
 
 // What the engine reads: the steps, and the error types that the plan names.
@@ -44,45 +57,46 @@ struct PlanView {
   NamedErrors named;
 };
 
-// The rules that Step and RetryPolicy share, and Step's enter_when. All must outlive the policy.
+// The rules that Step and RetryPolicy share, and what Step alone has, without their types. All must outlive this.
+struct RulesView {
+  std::optional<int> attempts;
+  const Schedule* schedule;
+  const ErrorPredicate* retry_while;
+  const ErrorFunction<Verdict>* classify;
+  std::optional<Duration> max_wait;
+  std::optional<Duration> timeout;
+  Gate* gate;
+  // Of a Step:
+  std::string_view name = {};
+  const ErrorPredicate* enter_when = nullptr;
+  std::optional<Duration> first_timeout = std::nullopt;
+  Duration reserve{};
+};
+
 template <class Rules>
-[[nodiscard]] StepPolicy make_policy(const Rules& rules, std::string_view name,
-                                     const ErrorPredicate* enter_when = nullptr) {
-  StepPolicy policy;
-  policy.name = name;
-  policy.max_attempts = rules.attempts ? *rules.attempts : rules.schedule ? unlimited : 1;
-  if (rules.schedule) policy.schedule = &rules.schedule;
-  if (rules.retry_while) policy.retry_while = &rules.retry_while;
-  if (rules.classify) policy.classify = &rules.classify;
-  policy.max_wait = rules.max_wait;
-  policy.timeout = limit(rules.timeout);
-  policy.gate = rules.gate.get();
-  policy.enter_when = enter_when;
-  policy.plain_but_for_gate = enter_when == nullptr && !policy.timeout;
-  policy.plain = policy.plain_but_for_gate && policy.gate == nullptr;
-  policy.simple = policy.plain && policy.schedule == nullptr && policy.classify == nullptr;
-  return policy;
+[[nodiscard]] RulesView view_of(const Rules& rules) {
+  RulesView view{rules.attempts, &rules.schedule, &rules.retry_while, &rules.classify,
+                 rules.max_wait, rules.timeout,   rules.gate.get()};
+  if constexpr (requires { rules.enter_when; }) {
+    view.name = rules.name;
+    view.enter_when = &rules.enter_when;
+    view.first_timeout = rules.first_timeout;
+    view.reserve = rules.reserve;
+  }
+  return view;
 }
 
+[[nodiscard]] StepPolicy make_policy(const RulesView& rules);
+
 // Why these rules are refused, or an empty string. `label` names the step.
-template <class Rules>
-[[nodiscard]] std::string refusal(const Rules& rules, const std::string& label) {
-  if (rules.attempts && *rules.attempts < 1) {
-    return label + ": `attempts` is " + std::to_string(*rules.attempts) +
-           "; it counts the first try too, so it must be 1 or more (or planb::unlimited)";
-  }
-  if (rules.schedule && !rules.schedule.ends() && !rules.attempts) {
-    return label +
-           ": the schedule never ends by itself and no `attempts` is given; give `attempts`, a schedule that ends, or "
-           "`attempts = planb::unlimited` if that is meant";
-  }
-  if (rules.max_wait && *rules.max_wait < Duration::zero()) return label + ": `max_wait` is negative";
-  if (rules.timeout && *rules.timeout <= Duration::zero()) {
-    return label + ": `timeout` must be above zero; leave it out for no limit";
-  }
-  return {};
-}
+[[nodiscard]] std::string refusal(const RulesView& rules, const std::string& label);
+// The same of the step with this index.
+[[nodiscard]] std::string step_refusal(const RulesView& rules, std::size_t index);
 
 }  // namespace detail
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/plan/impl/step_policy.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Types that are to be looked at with suspicion: what refers to what somebody else owns.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What schedules take as arguments, and how nonsense is turned down.
 #pragma once
 
@@ -7,10 +8,7 @@
 #include <planb/time/clock.hpp>
 
 #include <chrono>
-#include <concepts>
-#include <limits>
 #include <optional>
-#include <string>
 #include <type_traits>
 
 namespace planb::inline PLANB_ABI::detail {
@@ -25,26 +23,11 @@ struct DurationArg {
   bool ok;
 };
 
-[[nodiscard]] inline Duration checked(const char* schedule, const char* what, DurationArg arg) {
-  if (!arg.ok) {
-    refuse(std::string(schedule) + ": the " + what + " is negative or not a number; give zero or more, such as 10ms");
-  }
-  return arg.value;
-}
+[[nodiscard]] Duration checked(const char* schedule, const char* what, DurationArg arg);
 
-[[nodiscard]] inline int checked_count(const char* schedule, int times) {
-  if (times < 0) {
-    refuse(std::string(schedule) + ": the number of times is " + std::to_string(times) + "; give zero or more");
-  }
-  return times;
-}
+[[nodiscard]] int checked_count(const char* schedule, int times);
 
-[[nodiscard]] inline double checked_factor(const char* schedule, double factor) {
-  if (!(factor >= 0) || factor > (std::numeric_limits<double>::max)()) {
-    refuse(std::string(schedule) + ": the factor is negative or not finite; give zero or more, such as 2");
-  }
-  return factor;
-}
+[[nodiscard]] double checked_factor(const char* schedule, double factor);
 
 // The forms of the functions that schedules take. Each is asked for only where the ones before it do not apply, so a
 // generic lambda is not tried with an argument that its body cannot take.
@@ -84,3 +67,7 @@ template <class R>
 }
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/schedule/impl/args.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a schedule is made of: a tree of immutable nodes, each stepping through a little state that a run owns.
 #pragma once
 

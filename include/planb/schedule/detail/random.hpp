@@ -1,10 +1,10 @@
+// SPDX-License-Identifier: MIT
 // A small generator for jitter: eight bytes of state, seeded in nanoseconds and only when first asked.
 #pragma once
 
 #include <planb/detail/config.hpp>
 #include <planb/time/clock.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -21,14 +21,7 @@ namespace planb::inline PLANB_ABI::detail {
 
 // Differs at every call: on one thread by the counter, between threads by its address, between processes (also after
 // a fork, where both are the same) by the time.
-[[nodiscard]] inline std::uint64_t fresh_seed() noexcept {
-  static constinit thread_local std::uint64_t counter = 0;
-  const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
-  std::uint64_t state = splitmix64(counter);
-  state ^= reinterpret_cast<std::uintptr_t>(&counter);
-  state = splitmix64(state) ^ static_cast<std::uint64_t>(ticks);
-  return splitmix64(state);
-}
+[[nodiscard]] std::uint64_t fresh_seed() noexcept;
 
 // Without a seed it draws another sequence in every run; with one it repeats exactly, on every platform.
 class Random {
@@ -36,22 +29,10 @@ class Random {
   Random() noexcept = default;
   explicit Random(std::optional<std::uint64_t> seed) noexcept : state_(seed.value_or(0)), seeded_(seed.has_value()) {}
 
-  [[nodiscard]] std::uint64_t next() noexcept {
-    if (!seeded_) {
-      state_ = fresh_seed();
-      seeded_ = true;
-    }
-    return splitmix64(state_);
-  }
+  [[nodiscard]] std::uint64_t next() noexcept;
 
   // Uniform in [low, high], both included; low where high is not above it. For low >= 0.
-  [[nodiscard]] Duration between(Duration low, Duration high) noexcept {
-    if (high <= low) return low;
-    const Duration::rep span = (high - low).count();
-    const double unit = static_cast<double>(next() >> 11U) * 0x1p-53;  // in [0, 1), exactly
-    const auto step = static_cast<Duration::rep>(unit * (static_cast<double>(span) + 1.0));
-    return low + Duration{step < span ? step : span};
-  }
+  [[nodiscard]] Duration between(Duration low, Duration high) noexcept;
 
  private:
   std::uint64_t state_ = 0;
@@ -59,3 +40,7 @@ class Random {
 };
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/schedule/impl/random.hpp>  // IWYU pragma: export
+#endif

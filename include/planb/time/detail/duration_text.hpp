@@ -1,4 +1,5 @@
-// Durations as text: 10ms, 1.5s, 2min.
+// SPDX-License-Identifier: MIT
+// Durations as text: 10ms, 1.5s, 2min, 1h30min.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -16,11 +17,16 @@ struct DurationUnit {
   Duration::rep ns;
 };
 
-// The largest first, as written; `m` is read as well.
+// The largest first, as written; `d`, and `m` in schedules, are read as well.
 inline constexpr DurationUnit duration_units[] = {
-    {"h", 3'600'000'000'000}, {"min", 60'000'000'000}, {"s", 1'000'000'000},
-    {"ms", 1'000'000},        {"us", 1'000},           {"ns", 1},
+    {"h", 3'600'000'000'000},
+    {"min", 60'000'000'000},
+    {"s", 1'000'000'000},
+    {"ms", 1'000'000},
+    {"us", 1'000},
+    {"ns", 1},
     {"m", 60'000'000'000},
+    {"d", 86'400'000'000'000},
 };
 
 struct DurationText {
@@ -31,46 +37,16 @@ struct DurationText {
 
 // Reads a number and its unit, without space between them, from the start of a text. Digits below a nanosecond are cut
 // off. What does not fit into a Duration is an error.
-[[nodiscard]] inline DurationText read_duration(std::string_view text) noexcept {
-  const auto digit_at = [&](std::size_t i) { return i < text.size() && is_digit(text[i]); };
-  std::size_t at = 0;
-  while (digit_at(at)) ++at;
-  const std::string_view whole = text.substr(0, at);
-  if (whole.empty()) return {{}, 0, "a duration such as 10ms"};
-  std::string_view fraction;
-  if (at < text.size() && text[at] == '.' && digit_at(at + 1)) {
-    const std::size_t start = ++at;
-    while (digit_at(at)) ++at;
-    fraction = text.substr(start, at - start);
-  }
+[[nodiscard]] DurationText read_duration_part(std::string_view text, const DurationUnit*& unit) noexcept;
 
-  std::size_t end = at;
-  while (end < text.size() && ((text[end] >= 'a' && text[end] <= 'z') || (text[end] >= 'A' && text[end] <= 'Z'))) ++end;
-  const std::string_view name = text.substr(at, end - at);
-  const DurationUnit* unit = nullptr;
-  for (const DurationUnit& candidate : duration_units) {
-    if (candidate.name == name) unit = &candidate;
-  }
-  if (unit == nullptr) return {{}, at, "a unit of time: ns, us, ms, s, min or h"};
-
-  constexpr Duration::rep most = (Duration::max)().count();
-  Duration::rep below_one = 0;  // in nanoseconds; read from the right, so that what is cut off is exact
-  for (std::size_t i = fraction.size(); i-- != 0;) below_one = (below_one + (fraction[i] - '0') * unit->ns) / 10;
-  Duration::rep total = 0;
-  for (const char c : whole) {
-    if (total > (most - (c - '0')) / 10) return {{}, 0, "a duration of at most 9223372036854775807ns"};
-    total = total * 10 + (c - '0');
-  }
-  if (total > (most - below_one) / unit->ns) return {{}, 0, "a duration of at most 9223372036854775807ns"};
-  return {Duration{total * unit->ns + below_one}, end, nullptr};
-}
+// Reads one such part, or the sum of several, the larger unit first: 1h30min.
+[[nodiscard]] DurationText read_duration(std::string_view text) noexcept;
 
 // The exact duration in the largest unit that keeps it whole.
-[[nodiscard]] inline std::string write_duration(Duration d) {
-  if (d == Duration::zero()) return "0s";
-  const DurationUnit* unit = duration_units;
-  while (d.count() % unit->ns != 0) ++unit;
-  return std::to_string(d.count() / unit->ns) + std::string(unit->name);
-}
+[[nodiscard]] std::string write_duration(Duration d);
 
 }  // namespace planb::inline PLANB_ABI::detail
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/time/impl/duration_text.hpp>  // IWYU pragma: export
+#endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // TimerHeap: what is pending, by its time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // TimerQueue: the thread that calls what is due in real time.
 #pragma once
 
@@ -121,7 +122,7 @@ class PLANB_HIDDEN TimerQueue {
     return entry.process != process_.load(std::memory_order_relaxed);
   }
 
-  void run() {
+  PLANB_COLD void run() {
     const unsigned process = process_.load(std::memory_order_relaxed);
     std::unique_lock<std::mutex> lock(mutex_);
 #if PLANB_HAS_POSIX_THREADS
@@ -206,7 +207,7 @@ class PLANB_HIDDEN TimerQueue {
     sigset_t before;
   };
 
-  void start() {
+  PLANB_COLD void start() {
     // Where the code may be unloaded, the C library forgets this with it.
     if (!watches_forks_) check(pthread_atfork(nullptr, nullptr, [] { instance().begin_in_child(); }));
     watches_forks_ = true;
@@ -228,7 +229,7 @@ class PLANB_HIDDEN TimerQueue {
   }
 
   // Waits until the thread is gone. A later timer starts another, which serves also what is pending then.
-  void stop() noexcept {
+  PLANB_COLD void stop() noexcept {
     std::unique_lock<std::mutex> lock(mutex_);
     if (!joinable_ || same(this_thread(), thread_)) return;  // the second: a call ends the program
     stopping_ = serving_;
@@ -241,7 +242,7 @@ class PLANB_HIDDEN TimerQueue {
   }
 
   // The mutex may have been held by a thread that the child does not have, so all begins anew.
-  void begin_in_child() noexcept {
+  PLANB_COLD void begin_in_child() noexcept {
     process_.fetch_add(1, std::memory_order_relaxed);
     ::new (static_cast<void*>(this)) TimerQueue;
   }
@@ -250,13 +251,13 @@ class PLANB_HIDDEN TimerQueue {
   bool joinable_ = false;
   static inline bool watches_forks_ = false;
 #else
-  void start() {
+  PLANB_COLD void start() {
     std::thread([this] { run(); }).detach();
     serving_ = true;
   }
 #endif
 
-  static void check(int error) {
+  static PLANB_COLD void check(int error) {
     if (error == 0) return;
 #if PLANB_HAS_EXCEPTIONS
     throw std::system_error(error, std::generic_category(), "planb: the timer thread cannot be started");

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// GateSnapshot: what any gate shows of itself, for lists and dashboards.
+#pragma once
+
+#include <planb/detail/config.hpp>
+#include <planb/gate/gate.hpp>
+#include <planb/time/clock.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace planb::inline PLANB_ABI {
+
+struct GateSnapshot {
+  std::string name = {};
+  std::string kind = {};   // "circuit_breaker", "rate_limit", ...; "gate": one of your own that says nothing else
+  std::string state = {};  // of a circuit breaker: "closed", "open" or "half-open"
+
+  // Of a limit: how many attempts it would let pass now (for a rate: at the time when it was last asked), of how many.
+  std::optional<std::int64_t> available = std::nullopt;
+  std::optional<std::int64_t> limit = std::nullopt;
+
+  // Of an open circuit breaker; TimePoint's maximum: until reset().
+  std::optional<TimePoint> open_until = std::nullopt;
+};
+
+inline GateSnapshot Gate::snapshot() const {
+  GateSnapshot snapshot{.name = std::string(name()), .kind = "gate"};
+  describe(snapshot);
+  return snapshot;
+}
+
+}  // namespace planb::inline PLANB_ABI

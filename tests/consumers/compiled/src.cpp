@@ -1,0 +1,1 @@
+#include <planb/src.hpp>

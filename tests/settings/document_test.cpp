@@ -1,0 +1,221 @@
+// Settings from a document: a tree that an adapter shows.
+#include <planb/settings.hpp>
+
+#include "catch.hpp"
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using planb::DocumentKind;
+using planb::parse_settings;
+using planb::read_settings;
+using planb::SettingsResult;
+
+// The smallest document there can be.
+struct Tree {
+  DocumentKind kind_ = DocumentKind::nothing;
+  std::string text_;
+  std::vector<std::string> keys_;
+  std::vector<Tree> items_;
+
+  [[nodiscard]] DocumentKind kind() const { return kind_; }
+  [[nodiscard]] std::string text() const { return text_; }
+  [[nodiscard]] planb::DocumentItems<Tree> items() const {
+    planb::DocumentItems<Tree> result;
+    for (std::size_t i = 0; i != items_.size(); ++i) result.emplace_back(keys_[i], items_[i]);
+    return result;
+  }
+
+  void add(std::string key, Tree item) {
+    keys_.push_back(std::move(key));
+    items_.push_back(std::move(item));
+  }
+};
+
+Tree t(std::string text) { return {DocumentKind::scalar, std::move(text), {}, {}}; }
+Tree map(std::initializer_list<std::pair<std::string, Tree>> items) {
+  Tree tree{DocumentKind::map, {}, {}, {}};
+  for (const auto& [key, item] : items) tree.add(key, item);
+  return tree;
+}
+Tree list(std::initializer_list<Tree> items) {
+  Tree tree{DocumentKind::list, {}, {}, {}};
+  for (const Tree& item : items) tree.add("", item);
+  return tree;
+}
+Tree null() { return {}; }
+
+// One that knows its lines, too.
+struct PlacedTree {
+  Tree tree;
+  int line;
+
+  [[nodiscard]] DocumentKind kind() const { return tree.kind(); }
+  [[nodiscard]] std::string text() const { return tree.text(); }
+  [[nodiscard]] std::vector<std::pair<std::string, PlacedTree>> items() const {
+    std::vector<std::pair<std::string, PlacedTree>> result;
+    for (const auto& [key, item] : tree.items()) {
+      result.push_back({key, {item, line * 10 + static_cast<int>(result.size())}});
+    }
+    return result;
+  }
+  [[nodiscard]] planb::Place place() const { return {{}, line, 5, {}}; }
+};
+
+Tree good_tree() {
+  return map({
+      {"gates",
+       map({{"openai", map({{"kind", t("circuit_breaker")}, {"failure_threshold", t("5")}, {"open_for", t("30s")}})},
+            {"rpm", map({{"kind", t("rate_limit")},
+                         {"permits", t("500")},
+                         {"period", t("1min")},
+                         {"patience", t("200ms")}})}})},
+      {"providers",
+       map({{"openai", map({{"url", t("https://llm.example/v1")}, {"empty", t("")}})}, {"local", null()}})},
+      {"chains",
+       map({{"chat",
+             map({{"budget", t("30s")},
+                  {"content_refusal", t("next_step")},
+                  {"rules", list({map({{"code", t("weekly_limit*")}, {"action", t("next_step")}, {"alert", t("true")}}),
+                                  map({{"status", t("418")}, {"action", t("abort")}, {"alert", t("false")}})})},
+                  {"steps", list({map({{"name", t("openai")},
+                                       {"attempts", t("2")},
+                                       {"schedule", t("jittered(exponential(20ms))")},
+                                       {"retry", list({t("rate_limited"), t("5xx"), t("code:a,b")})},
+                                       {"gate", list({t("openai"), t("rpm")})}}),
+                                  map({{"name", t("large one")}, {"provider", t("openai")}, {"enter", t("4xx,quota")}}),
+                                  t("local")})}})}})},
+  });
+}
+
+constexpr std::string_view same_as_text = R"(
+gate openai circuit_breaker failure_threshold=5 open_for=30s
+gate rpm rate_limit permits=500 period=1min patience=200ms
+provider openai url=https://llm.example/v1 empty=""
+provider local
+chain chat budget=30s content_refusal=next_step
+  rule code=weekly_limit* next_step alert
+  rule status=418 abort
+  openai attempts=2 schedule=jittered(exponential(20ms)) retry=rate_limited,5xx,code:"a,b" gate=openai,rpm
+  "large one" provider=openai enter=4xx,quota
+  local
+)";
+
+// A chain of one step, with these knobs.
+Tree with_step(std::initializer_list<std::pair<std::string, Tree>> knobs) {
+  Tree step = map({{"name", t("s")}});
+  for (const auto& [key, item] : knobs) step.add(key, item);
+  return map({{"chains", map({{"c", map({{"content_refusal", t("abort")}, {"steps", list({step})}})}})}});
+}
+
+Tree with_rule(Tree rule) {
+  return map({{"chains", map({{"c", map({{"content_refusal", t("abort")},
+                                         {"rules", list({std::move(rule)})},
+                                         {"steps", list({t("s")})}})}})}});
+}
+
+}  // namespace
+
+TEST_CASE("a document gives the settings that the text gives") {
+  const SettingsResult result = read_settings(good_tree());
+  INFO(result.error().message());
+  REQUIRE(result.has_value());
+  CHECK(to_string(*result) == to_string(*parse_settings(same_as_text)));
+  CHECK(*result == *parse_settings(same_as_text));
+  CHECK(result->chains.at("chat").steps.at(1).place.path == "chains.chat.steps[1].name");
+  CHECK(result->providers.at("openai").find("url")->place.path == "providers.openai.url");
+
+  CHECK(read_settings(map({})).value() == planb::Settings{});
+  CHECK(read_settings(null()).value() == planb::Settings{});
+}
+
+TEST_CASE("a fault in a document has its path") {
+  const std::pair<Tree, const char*> rows[] = {
+      {t("chains"), "found \"chains\", expected a map of gates, providers and chains"},
+      {list({}), "found \"a list\", expected a map of gates, providers and chains"},
+      {map({{"chain", map({})}}),
+       "chain: found \"chain\", expected gates, providers or chains; did you mean \"chains\"?"},
+      {map({{"gates", list({})}}), "gates: found \"a list\", expected a map of gates by name"},
+      {map({{"gates", map({{"g", map({})}})}}),
+       "gates.g: found nothing, expected a kind of gate: circuit_breaker, rate_limit, concurrency_limit or "
+       "retry_budget"},
+      {map({{"gates", map({{"g", map({{"kind", t("rate_limt")}, {"permits", t("1")}, {"period", t("1s")}})}})}}),
+       "gates.g.kind: found \"rate_limt\", expected a kind of gate: circuit_breaker, rate_limit, concurrency_limit or "
+       "retry_budget; did you mean \"rate_limit\"?"},
+      {map({{"gates", map({{"g h", map({{"kind", t("concurrency_limit")}})}})}}),
+       "gates.\"g h\".kind: found nothing, expected limit=, the number of calls at a time"},
+      {map({{"providers", map({{"p", map({{"url", list({})}})}})}}),
+       "providers.p.url: found \"a list\", expected a text; \"\" for an empty one"},
+      {map({{"providers", map({{"p", map({{"url", null()}})}})}}),
+       "providers.p.url: found \"null\", expected a text; \"\" for an empty one"},
+      {map({{"chains", map({{"c", t("x")}})}}),
+       "chains.c: found \"x\", expected a map of a chain's knobs, rules and steps"},
+      {map({{"chains", map({{"c", map({{"content_refusal", t("abort")}})}})}}),
+       "chains.c: found nothing, expected at least one step in the chain"},
+      {map({{"chains", map({{"c", map({{"steps", list({t("s")})}})}})}}),
+       "chains.c: found nothing, expected content_refusal=, what a refusal means: next_step, next_guarded or abort"},
+      {map({{"chains", map({{"c", map({{"content_refusal", t("abort")}, {"steps", map({})}})}})}}),
+       "chains.c.steps: found \"a map\", expected a list of steps"},
+      {map({{"chains", map({{"c", map({{"content_refusal", t("abort")}, {"steps", list({list({})})}})}})}}),
+       "chains.c.steps[0]: found \"a list\", expected a step: its name, or a map"},
+      {map({{"chains", map({{"c", map({{"content_refusal", t("abort")}, {"steps", list({t("s"), map({})})}})}})}}),
+       "chains.c.steps[1]: found nothing, expected the name of a step"},
+      {map({{"chains", map({{"c", map({{"content_refusal", t("abort")}, {"steps", list({t("s"), t("s")})}})}})}}),
+       "chains.c.steps[1]: found \"s\", expected each step once in a chain; chains.c.steps[0] has it already"},
+      {with_step({{"attemps", t("2")}}),
+       "chains.c.steps[0].attemps: found \"attemps\", expected a knob of a step: provider, attempts, schedule, retry, "
+       "enter, max_wait, timeout, first_timeout, reserve or gate; did you mean \"attempts\"?"},
+      {with_step({{"attempts", map({})}}),
+       "chains.c.steps[0].attempts: found \"a map\", expected a whole number from 1 to 2147483647, or unlimited"},
+      {with_step({{"timeout", t("30")}}),
+       "chains.c.steps[0].timeout: found \"30\", expected a unit behind it: ns, us, ms, s, min, h or d"},
+      {with_step({{"schedule", t("up_to(spced(1s), 2)")}}),
+       "chains.c.steps[0].schedule, column 7: found \"spced\", expected a schedule such as spaced(10ms); did you mean "
+       "\"spaced\"?"},
+      {with_step({{"gate", list({t("g")})}}),
+       "chains.c.steps[0].gate[0]: found \"g\", expected the name of a gate that is defined"},
+      {with_step({{"gate", list({})}}), "chains.c.steps[0].gate: found \"a list\", expected the name of a gate"},
+      {with_step({{"gate", list({t("g"), list({})})}}),
+       "chains.c.steps[0].gate: found \"a list\", expected the name of a gate"},
+      {with_step({{"timeout", t("1s")}, {"timeout", t("2s")}}),
+       "chains.c.steps[0].timeout: found \"timeout\", expected each knob once"},
+      {with_rule(t("x")), "chains.c.rules[0]: found \"x\", expected a map of a rule's knobs"},
+      {with_rule(map({{"code", t("x")}})),
+       "chains.c.rules[0]: found nothing, expected an action: retry, next_step, next_guarded or abort"},
+      {with_rule(map({{"code", t("x")}, {"action", t("abrt")}})),
+       "chains.c.rules[0].action: found \"abrt\", expected retry, next_step, next_guarded or abort; did you mean "
+       "\"abort\"?"},
+      {with_rule(map({{"code", t("x")}, {"action", t("abort")}, {"alert", t("yes")}})),
+       "chains.c.rules[0].alert: found \"yes\", expected true or false"},
+      {with_rule(map({{"code", t("x")}, {"action", t("abort")}, {"abort", t("true")}})),
+       "chains.c.rules[0].abort: found \"abort\", expected a knob of a rule: code, status, text, kind or class"},
+  };
+  for (const auto& [tree, message] : rows) {
+    CHECK(read_settings(tree).error().message() == message);
+  }
+}
+
+TEST_CASE("a document that knows its lines has them in its faults, with the file's name") {
+  const SettingsResult result = read_settings(PlacedTree{with_step({{"timeout", t("soon")}}), 1}, "a.yaml");
+  REQUIRE(result.faults().size() == 1);
+  CHECK(result.faults()[0].place == planb::Place{"a.yaml", 100101, 5, "chains.c.steps[0].timeout"});
+}
+
+TEST_CASE("a document may refer to a gate that code has registered") {
+  CHECK(read_settings(with_step({{"gate", t("shared")}}), planb::SettingsSource{"a.json", {"shared"}}).has_value());
+  CHECK(read_settings(with_step({{"gate", t("other")}}), planb::SettingsSource{"a.json", {"shared"}})
+            .error()
+            .message()
+            .starts_with("a.json: chains.c.steps[0].gate: found \"other\""));
+}
+
+TEST_CASE("a document that is too deep is a fault, and no harm") {
+  Tree tree = t("x");
+  for (int i = 0; i != 1000; ++i) tree = list({tree});
+  CHECK(read_settings(with_step({{"gate", tree}})).faults().size() == 1);
+}
