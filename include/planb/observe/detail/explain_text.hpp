@@ -5,9 +5,9 @@
 #include <planb/detail/config.hpp>
 #include <planb/engine/run_options.hpp>
 #include <planb/engine/stream_options.hpp>
+#include <planb/observe/detail/counted.hpp>
 #include <planb/observe/detail/terms.hpp>
 #include <planb/observe/detail/worst_case.hpp>
-#include <planb/observe/explanation.hpp>
 #include <planb/plan/detail/step_policy.hpp>
 #include <planb/report/detail/text.hpp>
 #include <planb/schedule/text.hpp>

@@ -5,7 +5,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/engine/run_options.hpp>
 #include <planb/engine/stream_options.hpp>
-#include <planb/observe/detail/explain_text.hpp>
+#include <planb/observe/detail/counted.hpp>
 #include <planb/observe/detail/terms.hpp>
 #include <planb/observe/detail/worst_case.hpp>
 #include <planb/observe/explanation.hpp>

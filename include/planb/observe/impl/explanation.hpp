@@ -3,6 +3,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/observe/detail/counted.hpp>
 #include <planb/observe/explanation.hpp>
 #include <planb/report/detail/text.hpp>
 #include <planb/time/clock.hpp>
@@ -31,10 +32,6 @@ PLANB_DECL const char* to_string(FindingKind kind) noexcept {
 }
 
 namespace detail {
-
-[[nodiscard]] inline std::string counted(long long count, const char* one) {
-  return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
-}
 
 [[nodiscard]] inline std::string worst_words(const WorstCase& worst) {
   std::string text = worst.calls ? detail::counted(*worst.calls, "call") : "calls without bound";
