@@ -54,6 +54,11 @@ class CaseMaker {
     const int calls = dice_.between(0, 14);
     const int answers = dice_.one_of({5, 15, 40});
     for (int i = 0; i != calls; ++i) c.script.push_back(call(answers));
+    // With a jitter a hint is spread by chance, which the model does not know.
+    for (const Step& s : c.steps) {
+      if (s.waits != Waits::jittered) continue;
+      for (Call& each : c.script) each.hint.reset();
+    }
     c.original = dice_.percent(30);
     c.accepting = dice_.percent(25);
     c.scheduled = dice_.percent(25);
