@@ -1,6 +1,7 @@
 # Several test files in one compiler call: most of the time goes into templates that all of them use. Each file stands
 # in a namespace of its own, so that names do not meet; what it includes comes before, and what it defines goes with it.
-# A file that specialises a template of another namespace must stand outside: at the end, one in each unit.
+# A file that specialises a template of another namespace must stand outside: at the end, one in each unit. A file that
+# defines something before its first include, for that header to see, is a unit by itself.
 #
 #   planb_plan_units(RESULT SIZE FILE...)      RESULT_COUNT units, with the files RESULT_1, RESULT_2, ...
 #   cmake -DUNIT=unit.cpp "-DFILES=FILE;..." -P units.cmake        writes a unit
@@ -21,23 +22,29 @@ endfunction()
 function(planb_plan_units result size)
   set(inside "")
   set(outside "")
+  set(alone "")
   foreach(file IN LISTS ARGN)
+    file(STRINGS "${file}" first LIMIT_COUNT 1 REGEX "^# *(define|include) ")
     planb_stands_outside(stands_outside "${file}")
-    if(stands_outside)
+    if(first MATCHES "define")
+      list(APPEND alone "${file}")
+    elseif(stands_outside)
       list(APPEND outside "${file}")
     else()
       list(APPEND inside "${file}")
     endif()
   endforeach()
 
-  list(LENGTH ARGN files)
   list(LENGTH inside files_inside)
   list(LENGTH outside files_outside)
-  math(EXPR units "(${files} + ${size} - 1) / ${size}")
+  math(EXPR units "(${files_inside} + ${files_outside} + ${size} - 1) / ${size}")
   if(units LESS files_outside)
     set(units ${files_outside})
   endif()
-  foreach(unit RANGE 1 ${units})
+  foreach(unit RANGE ${units})
+    if(unit EQUAL 0)
+      continue() # a range from 1 would count down where there is none
+    endif()
     math(EXPR from "(${unit} - 1) * ${files_inside} / ${units}")
     math(EXPR count "${unit} * ${files_inside} / ${units} - ${from}")
     list(SUBLIST inside ${from} ${count} members)
@@ -48,10 +55,20 @@ function(planb_plan_units result size)
     endif()
     set(${result}_${unit} "${members}" PARENT_SCOPE)
   endforeach()
+  foreach(file IN LISTS alone)
+    math(EXPR units "${units} + 1")
+    set(${result}_${units} "${file}" PARENT_SCOPE)
+  endforeach()
   set(${result}_COUNT ${units} PARENT_SCOPE)
 endfunction()
 
-if(NOT CMAKE_SCRIPT_MODE_FILE)
+if(NOT DEFINED UNIT)
+  return()
+endif()
+
+list(LENGTH FILES count)
+if(count EQUAL 1)
+  file(WRITE "${UNIT}" "#include \"${FILES}\"\n")
   return()
 endif()
 
