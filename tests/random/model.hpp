@@ -378,7 +378,7 @@ class Model : Stage {
   // first_timeout; the time that is reserved for other steps is free where none may follow.
   bool go_on(std::size_t i, bool source_has_the_floor) {
     if (stopped_ || budget_gone()) return false;
-    if (first_due_ && source_has_the_floor) return true;
+    if (first_due_ && source_has_the_floor) return !(limit_ && now_ >= *limit_);
     first_due_ = false;
     const std::optional<Duration> share = no_other_step() ? budget_end_ : time_limit(i);
     limit(share, source_has_the_floor ? timeout_of(case_.steps[i]) : std::nullopt);
