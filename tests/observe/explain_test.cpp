@@ -158,25 +158,6 @@ TEST_CASE("explain: a timeout above the budget never ends an attempt") {
       found_in(planb::explain(plan, StreamOptions{.budget = 10s, .partial = PartialStream::prevent_fallback})).empty());
 }
 
-TEST_CASE("explain: so is a first_timeout above the budget, which is legal") {
-  CHECK(found_in(of({.provide = 1, .first_timeout = 10s}, {.budget = 10s})).empty());
-  CHECK(found_in(of({.provide = 1, .first_timeout = 11s})).empty());
-  CHECK(found_in(of({.provide = 1, .first_timeout = Duration::max()}, {.budget = 10s})).empty());
-
-  const Plan plan{{.name = "slow", .provide = 1, .timeout = 2s, .first_timeout = 11s}};
-  const Explanation told = planb::explain(plan, StreamOptions{.budget = 10s});
-  CHECK(found_in(told) == std::vector<Found>{{FindingKind::timeout_above_budget, 0}});
-  CHECK_THAT(told.findings.at(0).text, ContainsSubstring("its first_timeout of 11 s never ends an attempt"));
-  CHECK_THAT(told.findings.at(0).text, ContainsSubstring("give a shorter first_timeout, or a larger budget"));
-  CHECK_THAT(told.steps.at(0).text, ContainsSubstring("its first output within 11 s; after that, no silence longer"));
-
-  // Before any output, what others reserve is theirs whatever follows then.
-  const Plan two{{.provide = 1, .first_timeout = 7s}, {.provide = 2, .reserve = 4s}};
-  CHECK(
-      found_in(planb::explain(two, StreamOptions{.budget = 10s, .partial = PartialStream::prevent_fallback})).size() ==
-      1);
-}
-
 TEST_CASE("explain: waits above max_wait keep further attempts away") {
   struct Row {
     planb::Schedule schedule;

@@ -351,9 +351,8 @@ struct Scene {
 
   void see(const planb::Event& event) {
     event.visit([this](const auto& e) { see(e); });
-    // The model tells of attempts and steps alone.
-    if (event.get_if<planb::FirstOutput>() != nullptr || event.get_if<planb::RunFinish>() != nullptr) return;
-    stop_if(StopAt::event, ++events);
+    const bool counts = event.get_if<planb::FirstOutput>() == nullptr && event.get_if<planb::RunFinish>() == nullptr;
+    if (counts) stop_if(StopAt::event, ++events);
   }
 
   void see(const planb::AttemptStart& e) {

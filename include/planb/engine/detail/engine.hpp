@@ -346,7 +346,12 @@ class Engine {
 
   void notify_success();
   // The run has begun, or is over: where that is to be noted or told.
-  void begin_run();
+  void begin_run() noexcept;
+  void begin_wait(Now& now) {
+    if (timed_ && waits_since_ == no_deadline) waits_since_ = now();
+  }
+  void end_wait(Now& now);
+  void note_waited() noexcept;
   void notify_finish(Now& now);
   void finish_if_over(Now& now) {
     if (timed_ && state_ == State::over) [[unlikely]]
@@ -416,7 +421,10 @@ class Engine {
   std::optional<ScheduleRun> schedule_;  // of the step at step_
   std::optional<Cause> callback_error_;
   std::unique_ptr<RefusalWords> words_;
-  std::unique_ptr<RunTimes> times_;  // of a run with times; none where there was no memory for it
+  // Of a run with times:
+  TimePoint began_ = no_deadline;        // until the run first reads its clock
+  TimePoint waits_since_ = no_deadline;  // while it waits
+  Duration waited_{};                    // of a step that has no record yet
   InlineVector<StepRecord, 4> records_;
 };
 

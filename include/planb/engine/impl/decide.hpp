@@ -257,7 +257,7 @@ PLANB_DECL void Engine::follow(const Move& move, Now& now) {
       if (delay_ > Duration::zero()) {
         due_ = add(now(), delay_);
         state_ = State::waiting;
-        if (times_ != nullptr) times_->begin_wait(now());
+        begin_wait(now);
       }
       break;
     case NextMove::next_step: go_to_next_step(); break;

@@ -69,7 +69,7 @@ PLANB_DECL bool Engine::try_enter(Now& now) {
   if (delay > Duration::zero()) {
     due_ = add(now(), delay);
     state_ = State::waiting;
-    if (times_ != nullptr) times_->begin_wait(now());
+    begin_wait(now);
   } else {
     state_ = State::ready;
   }
@@ -79,6 +79,8 @@ PLANB_DECL bool Engine::try_enter(Now& now) {
 PLANB_COLD PLANB_DECL void Engine::skip(SkipReason reason, Now& now, const GateRefusal* refusal) {
   lacked_time_ = reason == SkipReason::out_of_time;
   StepRecord& record = add_record();
+  record.wait_time = waited_;
+  waited_ = Duration();
   record.skipped = true;
   record.skip_reason = reason;
   if (refusal != nullptr) note_refusal(record, *refusal, now());
@@ -163,7 +165,7 @@ PLANB_DECL bool Engine::waits_for_gate(const GateRefusal& refusal, Now& now) {
   gate_since_ = since;
   due_ = next;
   state_ = State::waiting;
-  if (times_ != nullptr) times_->begin_wait(now());
+  begin_wait(now);
   return true;
 }
 
@@ -204,6 +206,7 @@ PLANB_DECL bool Engine::start() {
   guarded_ = guard_accepted_ = false;
   if (record_ != nullptr) record_->refused = false;  // the gate has opened since
   begin_attempt();
+  if (waited_ != Duration()) note_waited();
   site_.clock = nullptr;
   drop_own_stop();  // of an attempt that was asked after its end
   attempt_end_ = no_deadline;

@@ -73,7 +73,7 @@ PLANB_NOINLINE PLANB_DECL RunPhase Engine::proceed() {
         } else {
           state_ = State::ready;
         }
-        if (times_ != nullptr) times_->end_wait(step_, now());
+        end_wait(now);
         leave_if_clock_threw();
         break;
       }

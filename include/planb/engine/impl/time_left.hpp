@@ -69,7 +69,7 @@ PLANB_DECL bool Engine::time_was_up(Now& now) const {
 
 PLANB_DECL TimePoint Engine::read_clock() {
   detail::call_user([this] { latest_ = clock().now(); }, [this] { keep_clock_error(); });
-  if (times_ != nullptr && times_->began == no_deadline) times_->began = latest_;
+  if (timed_ && began_ == no_deadline) began_ = latest_;
   return latest_;
 }
 

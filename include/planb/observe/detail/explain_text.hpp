@@ -49,13 +49,8 @@ namespace planb::inline PLANB_ABI::detail {
   const StepPolicy& step = facts.step;
   std::string text = detail::attempts_words(step);
   const auto also = [&text](const std::string& words) { text += "; " + words; };
-  if (terms.stream() && step.first_timeout)
-    also("its first output within " + detail::duration_text(*step.first_timeout));
   if (step.timeout) {
-    const bool after_output = terms.stream() && step.first_timeout;
-    also((after_output     ? "after that, no silence longer than "
-          : terms.stream() ? "no silence of its source longer than "
-                           : "each at most ") +
+    also((terms.stream() ? "no silence of its source longer than " : "each at most ") +
          detail::duration_text(*step.timeout));
   }
   if (terms.budget && step.reserved_after > Duration()) {

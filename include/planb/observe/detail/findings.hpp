@@ -35,15 +35,14 @@ inline void find_in_run(const RunTerms& terms, const PlanView& plan, std::vector
 
 class StepFindings {
  public:
-  StepFindings(const ExplainedStep& facts, const RunTerms& terms, const StepWorst& worst,
-               std::vector<Finding>& findings)
+  StepFindings(const ExplainedStep& facts, const RunTerms& terms, const StepWorst& worst, std::vector<Finding>& findings)
       : facts_(facts), step_(facts.step), terms_(terms), worst_(worst), findings_(findings) {}
 
   void find(bool guarded_first) {
     if (worst_.calls == 0) {
       say(FindingKind::never_entered, "is never entered: " + why_never(guarded_first));
     }
-    find_timeouts();
+    find_timeout();
     find_reserve();
     if (worst_.calls == 0) return;
     find_waits();
@@ -81,24 +80,19 @@ class StepFindings {
            "StepEntry::immediate";
   }
 
-  // Both are legal above the budget.
-  void find_timeouts() {
+  // Step::first_timeout above the budget belongs here too, once there is one: it is legal, and of no effect.
+  void find_timeout() {
+    if (!step_.timeout || !terms_.budget || *terms_.budget <= Duration()) return;
     const bool all_of_it = terms_.stream() && *terms_.partial != PartialStream::allow;  // after output
-    if (step_.timeout) find_timeout("timeout", *step_.timeout, !all_of_it);
-    if (step_.first_timeout) find_timeout("first_timeout", *step_.first_timeout, true);
-  }
-
-  void find_timeout(const std::string& name, Duration limit, bool reserves_count) {
-    if (!terms_.budget || *terms_.budget <= Duration()) return;
-    const std::string timeout = "its " + name + " of " + detail::duration_text(limit) + " never ends an attempt: ";
-    if (limit > *terms_.budget) {
+    const std::string timeout = "its timeout of " + detail::duration_text(*step_.timeout) + " never ends an attempt: ";
+    if (*step_.timeout > *terms_.budget) {
       say(FindingKind::timeout_above_budget, timeout + "the budget of " + detail::duration_text(*terms_.budget) +
-                                                 " is over before; give a shorter " + name + ", or a larger budget");
-    } else if (reserves_count && worst_.calls != 0 && limit > facts_.share) {
+                                                 " is over before; give a shorter timeout, or a larger budget");
+    } else if (!all_of_it && worst_.calls != 0 && *step_.timeout > facts_.share) {
       say(FindingKind::timeout_above_budget,
           timeout + "the " + detail::duration_text(facts_.share) +
-              " that the reserves of later steps leave of the budget are over before; give a shorter " + name +
-              ", reserve less, or give a larger budget");
+              " that the reserves of later steps leave of the budget are over before; give a shorter timeout, reserve "
+              "less, or give a larger budget");
     }
   }
 
