@@ -245,6 +245,7 @@ TEST_CASE("plans and schedules have their text", "[json]") {
                                                 .classify = planb::http_classifier(planb::ContentRefusal::abort),
                                                 .max_wait = 2s,
                                                 .timeout = Duration::max(),
+                                                .first_timeout = 2500ms,
                                                 .gate = planb::circuit_breaker()},
                                                {.name = "two",
                                                 .provide = two::Client{2},
@@ -254,7 +255,7 @@ TEST_CASE("plans and schedules have their text", "[json]") {
                                                {.provide = two::Client{3}}};
   CHECK(to_json(plan) ==
         R"x({"steps":[{"name":"one","attempts":null,"schedule":"spaced(10ms)","retry_while":true,"classify":true,)x"
-        R"("max_wait":2,"timeout":null,"gate":true},)"
+        R"("max_wait":2,"timeout":null,"first_timeout":2.5,"gate":true},)"
         R"({"name":"two","attempts":3,"enter_when":true,"reserve":1.5},{"name":""}]})");
 }
 

@@ -109,7 +109,8 @@ class Engine {
     site_.delivered.store(delivered() + 1, std::memory_order_relaxed);
     return true;
   }
-  // The consumer has had its element, and the source goes on. False: it must not, as above.
+  // The consumer has had its element, or it was none of the consumer's, and the source goes on. False: it must not, as
+  // above, or since the first output is overdue: Step::first_timeout.
   [[nodiscard]] bool resume() { return !watched_ || watch(true); }
   [[nodiscard]] static Cause cut_short() noexcept { return Cause::timed_out(); }  // where it was a stop, fail() knows
 

@@ -182,8 +182,9 @@ PLANB_DECL bool Engine::start() {
   Now now(*this);
   state_ = State::deciding;
   if (stopped()) return finish(RunEnd::interrupted), false;
-  if (policy().timeout || policy().first_timeout || timed_)
-    static_cast<void>(now());  // before anything is taken or told
+  const StepPolicy& step = policy();
+  first_due_ = streaming_ && step.first_timeout;
+  if (step.timeout || first_due_ || timed_) static_cast<void>(now());  // before anything is taken or told
   if (out_of_budget(now)) return finish(RunEnd::deadline), false;
   if (clock_threw()) return false;
   const Duration left = time_left(now);
@@ -206,7 +207,6 @@ PLANB_DECL bool Engine::start() {
   if (record_ != nullptr) record_->refused = false;  // the gate has opened since
   begin_attempt();
   if (waited_ != Duration()) note_waited();
-  const StepPolicy& step = policy();
   site_.clock = nullptr;
   drop_own_stop();  // of an attempt that was asked after its end
   attempt_end_ = no_deadline;
@@ -215,7 +215,6 @@ PLANB_DECL bool Engine::start() {
     attempt_end_ = add(now(), left);
   }
   TimePoint timeout_end = no_deadline;
-  first_due_ = streaming_ && step.first_timeout;
   if (const std::optional<Duration>& timeout = first_due_ ? step.first_timeout : step.timeout) {
     site_.clock = &clock();
     timeout_end = add(now(), *timeout);

@@ -30,6 +30,9 @@ PLANB_DECL Engine::Engine(const PlanView& plan, OptionsView options, PartialStre
       has_budget_(options.budget().has_value()),
       partial_(partial),
       options_(options) {
+  here_.entry_asks_ = options.entry() == StepEntry::scheduled;
+  here_.output_ends_plan_ = partial != PartialStream::allow;
+  here_.output_ends_step_ = partial == PartialStream::prevent_retry;
   if (has_budget_) {
     const Duration budget = *options.budget();
     const TimePoint start = latest_ = clock().now();
