@@ -59,7 +59,10 @@ class StepWalk {
       : step_(step),
         room_(room),
         admission_(detail::longest_admission(step)),
-        attempt_time_(add(admission_, room.attempt_time)) {
+        attempt_time_(add(admission_, room.attempt_time)),
+        longest_hint_(step.schedule != nullptr && detail::has_jitter(*step.schedule)
+                          ? longest_heeded_hint + longest_heeded_hint / 10
+                          : longest_heeded_hint) {
     if (step.schedule != nullptr) schedule_.emplace(*step.schedule);
   }
 
@@ -89,8 +92,7 @@ class StepWalk {
     const bool hinted = worst_.calls != 0;
     if (step_.max_wait) return hinted ? *step_.max_wait : (std::min)(delay, *step_.max_wait);
     if (!hinted) return delay;
-    const Duration spread = step_.spreads_hints ? longest_heeded_hint / 10 : Duration();
-    return (std::max)(delay, longest_heeded_hint + spread);
+    return (std::max)(delay, longest_hint_);
   }
 
   // False: no attempt follows.
@@ -162,6 +164,7 @@ class StepWalk {
   const StepRoom room_;
   const Duration admission_;     // the longest wait for the gate, before each attempt
   const Duration attempt_time_;  // with that
+  const Duration longest_hint_;  // where the step has no max_wait
   std::optional<ScheduleBounds> schedule_;
   StepWorst worst_;
   std::optional<Duration> first_ask_;  // of the schedule: when it was
