@@ -127,8 +127,7 @@ int main() {
   options.on_event = [](const planb::Event& event) { std::cout << to_string(event) << '\n'; };
 
   std::exception_ptr error;
-  asio::co_spawn(io,
-                 planb::co_push_with_plan<awaitable<void>>(plan, producer, sink, sleep_for, std::move(options)),
+  asio::co_spawn(io, planb::co_push_with_plan<awaitable<void>>(plan, producer, sink, sleep_for, std::move(options)),
                  [&error](std::exception_ptr e) { error = e; });
   io.run();
   if (error) {

@@ -465,8 +465,7 @@ TEST_CASE("cancelled between elements, or in the sink: no further element, no fu
     }
     seen.push_back(x);
   };
-  asio::co_spawn(io,
-                 planb::co_push_with_plan<asio::awaitable<int>>(plan, producer, sink, sleep_for, {.on_event = log}),
+  asio::co_spawn(io, planb::co_push_with_plan<asio::awaitable<int>>(plan, producer, sink, sleep_for, {.on_event = log}),
                  asio::bind_cancellation_slot(signal.slot(), outcome.handler()));
   io.run();
   CHECK(outcome.aborted());

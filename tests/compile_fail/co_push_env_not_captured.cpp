@@ -11,8 +11,10 @@ int main() {
   const planb::ExecutionPlan<int, Env> plan{{.provide = [](Env&) { return 1; }}};
   const auto producer = [](int& n, auto& emit) -> Task<> { co_await emit(n); };
 #ifdef TWIN
-  sync_wait(planb::co_push_with_plan<Task<>>(plan.capture_requirements(Env{}), producer, [](int) {}, sleep_for));
+  sync_wait(planb::co_push_with_plan<Task<>>(
+      plan.capture_requirements(Env{}), producer, [](int) {}, sleep_for));
 #else
-  sync_wait(planb::co_push_with_plan<Task<>>(plan, producer, [](int) {}, sleep_for));
+  sync_wait(planb::co_push_with_plan<Task<>>(
+      plan, producer, [](int) {}, sleep_for));
 #endif
 }

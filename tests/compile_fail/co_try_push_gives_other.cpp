@@ -9,8 +9,10 @@ int main() {
   const planb::ExecutionPlan<int> plan{{.provide = 1}};
   const auto producer = [](int& n, auto& emit) -> Task<> { co_await emit(n); };
 #ifdef TWIN
-  sync_wait(planb::co_try_push_with_plan<Task<planb::PlanResult<void>>>(plan, producer, [](int) {}, sleep_for));
+  sync_wait(planb::co_try_push_with_plan<Task<planb::PlanResult<void>>>(
+      plan, producer, [](int) {}, sleep_for));
 #else
-  sync_wait(planb::co_try_push_with_plan<Task<>>(plan, producer, [](int) {}, sleep_for));
+  sync_wait(planb::co_try_push_with_plan<Task<>>(
+      plan, producer, [](int) {}, sleep_for));
 #endif
 }

@@ -703,8 +703,8 @@ bool run_case(const Case& described, const std::string& place) {
   for (const bool thrown : {true, false}) {
     if (described.is_stream()) {
       same &= same_outcome(described, place, "pushed, ", thrown, CaseRun(described).push_stream(thrown));
-      same &= same_outcome(described, place, "pushed in a coroutine, ", thrown,
-                           CaseRun(described).co_push_stream(thrown));
+      same &=
+          same_outcome(described, place, "pushed in a coroutine, ", thrown, CaseRun(described).co_push_stream(thrown));
       same &= same_outcome(described, place, "pulled, ", thrown, CaseRun(described).pull_stream(thrown));
     } else {
       same &= same_outcome(described, place, "", thrown, CaseRun(described).run_plan(thrown));

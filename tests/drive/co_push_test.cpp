@@ -153,7 +153,9 @@ std::vector<Scene> scenes() {
        {},
        1000,
        500},
-      {"the budget goes in the source", {one, two}, {{{Act::emits, 1}, {Act::takes, 90}, {Act::emits, 2}}},
+      {"the budget goes in the source",
+       {one, two},
+       {{{Act::emits, 1}, {Act::takes, 90}, {Act::emits, 2}}},
        {.budget = 80ms}},
       {"the budget goes in the sink", {one, two}, {good}, {.budget = 80ms}, 1000, 50},
       {"scheduled entry", {one, patient}, {half, none, good}, {.entry = planb::StepEntry::scheduled}},
@@ -346,8 +348,7 @@ TEST_CASE("plan, producer, sink, sleep and options live in the coroutine", "[co_
   {
     std::optional<Task<>> task;
     {
-      ExecutionPlan<Client> plan{
-          {.name = "one", .provide = Client{1}, .attempts = 2, .schedule = planb::spaced(10ms)}};
+      ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}, .attempts = 2, .schedule = planb::spaced(10ms)}};
       task = co_push_with_plan<Task<>>(
           plan,
           [held = Counted(alive), own = std::make_unique<int>(1), &loop](Client&, auto& emit,
@@ -415,12 +416,12 @@ TEST_CASE("an attempt's stop token counts the source's silence, not the sink's t
     stopped_in_sink = stopped_in_sink || stop.stop_requested();
   };
   const AttemptLog log;
-  finish(loop, co_push_with_plan<Task<>>(
-                   plan, [&](Client& c, auto& emit, const Attempt& a) -> Task<> {
-                     co_await producer(c, emit, a);
-                     if (a.stop_token().stop_requested()) throw ProviderError(500);
-                   },
-                   sink, no_sleep, {.on_event = log, .clock = &loop.clock}));
+  finish(loop, co_push_with_plan<Task<>>(plan,
+                                         [&](Client& c, auto& emit, const Attempt& a) -> Task<> {
+                                           co_await producer(c, emit, a);
+                                           if (a.stop_token().stop_requested()) throw ProviderError(500);
+                                         },
+                                         sink, no_sleep, {.on_event = log, .clock = &loop.clock}));
   CHECK_FALSE(stopped_in_sink);
   CHECK(stopped_in_source);
   REQUIRE(log.of<AttemptFailure>().size() == 1);
@@ -489,7 +490,8 @@ TEST_CASE("a million elements keep the stack flat, over sinks that end at once",
 
 // --- What goes wrong -------------------------------------------------------------------------------------------------
 
-TEST_CASE("what a sink throws leaves unchanged, also where the producer swallows it; the gate is neutral", "[co_push]") {
+TEST_CASE("what a sink throws leaves unchanged, also where the producer swallows it; the gate is neutral",
+          "[co_push]") {
   const bool swallows = GENERATE(false, true);
   const bool later = GENERATE(false, true);  // in its task, after a suspension
   Loop loop;
@@ -537,9 +539,8 @@ TEST_CASE("a second emit before the first is over is a Defect, whatever the prod
     CHECK_FALSE(co_await std::move(first));
     if (!swallows) co_await std::move(second);
   };
-  const std::string end = outcome([&] {
-    finish(loop, co_push_with_plan<Task<>>(two_steps(), producer, sink, no_sleep, {.clock = &loop.clock}));
-  });
+  const std::string end = outcome(
+      [&] { finish(loop, co_push_with_plan<Task<>>(two_steps(), producer, sink, no_sleep, {.clock = &loop.clock})); });
   CHECK(end == "defect: planb: a second `co_await emit(x)` before the first was over");
   CHECK(seen == Numbers{1});
 }
@@ -552,8 +553,8 @@ TEST_CASE("an emit that is not over when the producer returns is a Defect", "[co
     left->start();
     co_return;
   };
-  Task<> task = co_push_with_plan<Task<>>(
-      two_steps(), producer, [&](int) { return loop.sleep(1s); }, no_sleep, {.clock = &loop.clock});
+  Task<> task = co_push_with_plan<Task<>>(two_steps(), producer, [&](int) { return loop.sleep(1s); }, no_sleep,
+                                          {.clock = &loop.clock});
   task.start();
   REQUIRE(task.done());
   left.reset();
@@ -591,8 +592,8 @@ TEST_CASE("an emit that outlives its attempt does nothing", "[co_push]") {
   const auto handler = [&](const planb::Event& event) {
     if (event.get_if<AttemptFailure>() != nullptr) CHECK_FALSE(sync_wait(kept(1)));
   };
-  sync_wait(co_push_with_plan<Task<>>(
-      two_steps(), producer, [&](int x) { seen.push_back(x); }, no_sleep, {.on_event = handler}));
+  sync_wait(co_push_with_plan<Task<>>(two_steps(), producer, [&](int x) { seen.push_back(x); }, no_sleep,
+                                      {.on_event = handler}));
   CHECK(seen == Numbers{2});
 }
 
@@ -644,9 +645,9 @@ TEST_CASE("destroyed in producer, sink or wait: the attempt ends as interrupted,
       };
       const auto predicate = [&](const Counted&) { return place.suspends != 2; };
       {
-        Task<> task = co_push_with_plan<Task<>>(
-            plan, planb::committing(producer, predicate, 10), sink, [&](Duration time) { return loop.sleep(time); },
-            {.on_event = log, .clock = &loop.clock});
+        Task<> task = co_push_with_plan<Task<>>(plan, planb::committing(producer, predicate, 10), sink,
+                                                [&](Duration time) { return loop.sleep(time); },
+                                                {.on_event = log, .clock = &loop.clock});
         task.start();
         CHECK(loop.sleeping() == 1);
       }
@@ -689,9 +690,10 @@ TEST_CASE("committing() holds back what comes before the output, and drops it wi
         co_await loop.sleep(1ms);
         seen.push_back(x);
       };
-      CHECK(finish(loop, co_push_with_plan<Task<int>>(
-                             two_steps(), planb::committing(producer, [](int x) { return x > 0; }, row.limit), sink,
-                             no_sleep)) == 2);
+      CHECK(finish(loop, co_push_with_plan<Task<int>>(two_steps(),
+                                                      planb::committing(
+                                                          producer, [](int x) { return x > 0; }, row.limit),
+                                                      sink, no_sleep)) == 2);
       CHECK(seen == row.seen);
     }
   }
@@ -703,16 +705,20 @@ TEST_CASE("what is held back at the end meets a sink that throws, or wants no mo
     co_await emit(2);
     co_return 7;
   };
-  const auto held = planb::committing(producer, [](int) { return false; }, 9);
+  const auto held = planb::committing(
+      producer, [](int) { return false; }, 9);
   Numbers seen;
-  CHECK(sync_wait(co_push_with_plan<Task<int>>(two_steps(), held,
-                                               [&](int x) {
-                                                 seen.push_back(x);
-                                                 return false;
-                                               },
-                                               no_sleep)) == 7);
+  CHECK(sync_wait(co_push_with_plan<Task<int>>(
+            two_steps(), held,
+            [&](int x) {
+              seen.push_back(x);
+              return false;
+            },
+            no_sleep)) == 7);
   CHECK(seen == Numbers{1});
-  CHECK_THROWS_AS(sync_wait(co_push_with_plan<Task<int>>(two_steps(), held, [](int) { throw 5; }, no_sleep)), int);
+  CHECK_THROWS_AS(sync_wait(co_push_with_plan<Task<int>>(
+                      two_steps(), held, [](int) { throw 5; }, no_sleep)),
+                  int);
 }
 
 TEST_CASE("a predicate that throws ends the run; accepting() looks at what the producer gives", "[co_push]") {
@@ -721,13 +727,14 @@ TEST_CASE("a predicate that throws ends the run; accepting() looks at what the p
     co_return client.id;
   };
   const auto sink = [](int) {};
-  CHECK_THROWS_AS(sync_wait(co_push_with_plan<Task<int>>(
-                      two_steps(),
-                      planb::committing(producer, [](int) -> bool { throw std::logic_error("rule"); }, 2), sink,
-                      no_sleep)),
-                  planb::PlanAborted);
-  CHECK(sync_wait(co_push_with_plan<Task<int>>(
-            two_steps(), planb::accepting(producer, [](int x) { return x == 2; }), sink, no_sleep)) == 2);
+  CHECK_THROWS_AS(
+      sync_wait(co_push_with_plan<Task<int>>(two_steps(),
+                                             planb::committing(
+                                                 producer, [](int) -> bool { throw std::logic_error("rule"); }, 2),
+                                             sink, no_sleep)),
+      planb::PlanAborted);
+  CHECK(sync_wait(co_push_with_plan<Task<int>>(two_steps(), planb::accepting(producer, [](int x) { return x == 2; }),
+                                               sink, no_sleep)) == 2);
 }
 
 // --- What comes out --------------------------------------------------------------------------------------------------
@@ -735,8 +742,8 @@ TEST_CASE("a predicate that throws ends the run; accepting() looks at what the p
 TEST_CASE("what the producer gives comes back: a value, move-only, a reference, an expected-like", "[co_push]") {
   const auto sink = [](int) {};
   CHECK(*sync_wait(co_push_with_plan<Task<std::unique_ptr<int>>>(
-            two_steps(), [](Client&, auto&) -> Task<std::unique_ptr<int>> { co_return std::make_unique<int>(3); },
-            sink, no_sleep)) == 3);
+            two_steps(), [](Client&, auto&) -> Task<std::unique_ptr<int>> { co_return std::make_unique<int>(3); }, sink,
+            no_sleep)) == 3);
   int number = 0;
   CHECK(&sync_wait(co_push_with_plan<Task<int&>>(
             two_steps(), [&](Client&, auto&) -> Task<int&> { co_return number; }, sink, no_sleep)) == &number);
@@ -783,7 +790,8 @@ TEST_CASE("the try form gives a PlanResult with a report, and throws only a Defe
 
 TEST_CASE("breaks_once: the second step goes on from its start", "[co_push]") {
   Numbers seen;
-  sync_wait(co_push_with_plan<Task<>>(two_steps(), breaks_once, [&](int x) { seen.push_back(x); }, no_sleep));
+  sync_wait(co_push_with_plan<Task<>>(
+      two_steps(), breaks_once, [&](int x) { seen.push_back(x); }, no_sleep));
   CHECK(seen == Numbers{11, 12, 21, 22, 23});
 }
 

@@ -113,23 +113,25 @@ Task co_push(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink, Sle
       using Given = typename co_given<Promise, Task>::type;
       using Kept = typename std::conditional_t<Out::as_returned, co_kept<Promise, Given, Awaited, R>,
                                                std::type_identity<R>>::type;
-      using NapResult = decltype(detail::call_sleep(std::declval<Nap&>(), Duration(), std::declval<const StopToken&>()));
+      using NapResult =
+          decltype(detail::call_sleep(std::declval<Nap&>(), Duration(), std::declval<const StopToken&>()));
       constexpr bool answers = !gives_awaited<R>::value;
       static_assert(answers,
                     "planb: what awaiting the producer's result gives is itself still to be awaited (a task, a "
                     "future): its attempt would be over before it has begun. Await it in the producer");
       constexpr bool lasts =
           !Out::as_returned ||
-          (!(std::is_reference_v<Given> && !std::is_reference_v<R>) && !views_temporary<Awaited, Given>);
+          (!(std::is_reference_v<Given> && !std::is_reference_v<R>)&&!views_temporary<Awaited, Given>);
       static_assert(lasts,
                     "planb: the task gives a view, a pointer or a reference into what ends with the attempt (the "
                     "context, or what awaiting gave); let it give what owns that, such as a std::string");
       constexpr bool fits = !lasts || PromiseTakes<Promise, typename Out::type>;
       static_assert(fits || !Out::as_returned,
                     "planb: the task returns another type than what the producer gives when it is awaited");
-      static_assert(fits || Out::as_returned,
-                    "planb: co_try_push_with_plan gives a planb::PlanResult<T>, where T is what the producer gives when "
-                    "it is awaited, and the task returns another type");
+      static_assert(
+          fits || Out::as_returned,
+          "planb: co_try_push_with_plan gives a planb::PlanResult<T>, where T is what the producer gives when "
+          "it is awaited, and the task returns another type");
       constexpr bool aligned = fits_frame_awaited<Promise, typename Body::Raw> &&
                                fits_frame_awaited<Promise, NapResult> && fits_frame<R> && fits_frame<Kept> &&
                                fits_frame<Fn> && fits_frame<Into> && fits_frame<Nap>;

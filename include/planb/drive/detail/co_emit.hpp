@@ -29,7 +29,7 @@ struct EmitTaskOf {
   using type = planb::Task<bool>;
 };
 template <template <class...> class Kind, class T, class... Rest>
-  requires requires { typename std::coroutine_traits<Kind<bool, Rest...>>::promise_type; }
+requires requires { typename std::coroutine_traits<Kind<bool, Rest...>>::promise_type; }
 struct EmitTaskOf<Kind<T, Rest...>> {
   using type = Kind<bool, Rest...>;
 };
@@ -78,9 +78,10 @@ class CoPushStream : public PushState<Rule> {
     static_assert(std::is_constructible_v<Value, X&&> || std::is_array_v<Value>,
                   "planb: `co_await emit(x)` keeps the element until the sink is done with it, so it must be copyable, "
                   "or movable and emitted as an rvalue");
-    static_assert(fits_frame<Value>,
-                  "planb: an element that is aligned beyond what operator new gives (`alignas`) would be misaligned in a "
-                  "coroutine's frame; keep it behind a pointer");
+    static_assert(
+        fits_frame<Value>,
+        "planb: an element that is aligned beyond what operator new gives (`alignas`) would be misaligned in a "
+        "coroutine's frame; keep it behind a pointer");
     return hand_over<Value>(*this, HeldValue<Value>(std::forward<X>(element)), false);
   }
 

@@ -30,8 +30,7 @@ template <class Ctx, class F, class Stream>
 struct CoPushBody : PlanContexts<Ctx> {
   using typename PlanContexts<Ctx>::Room;
   using Raw = decltype(detail::call_with(std::declval<StreamTarget<F>&>(), std::declval<const Attempt&>(),
-                                         std::declval<std::remove_reference_t<Ctx>&>(),
-                                         std::declval<Emit<Stream>&>()));
+                                         std::declval<std::remove_reference_t<Ctx>&>(), std::declval<Emit<Stream>&>()));
 
   F& fn;
   Emit<Stream>& emit;
