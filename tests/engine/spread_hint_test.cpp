@@ -65,7 +65,12 @@ TEST_CASE("a hint is spread by up to a tenth where there is a jitter anywhere in
 
 TEST_CASE("without a jitter a hint is waited for exactly") {
   CHECK(wait_of(planb::spaced(1s), 10s, 1) == 10s);
-  CHECK(wait_of(Schedule::from("my jittered one", [](const planb::ScheduleInput&) { return 1s; }), 10s, 1) == 10s);
+  CHECK(wait_of(Schedule(), 10s, 1) == 10s);
+  CHECK(wait_of(planb::capped(planb::both(planb::spaced(1s), planb::exponential(1s)), 5s), 10s, 1) == 10s);
+  for (const char* const name : {"my own", "jittered", "full_jitter"}) {  // a name of the caller's says nothing
+    INFO(name);
+    CHECK(wait_of(Schedule::from(name, [](const planb::ScheduleInput&) { return 1s; }), 10s, 1) == 10s);
+  }
 }
 
 TEST_CASE("a schedule's longer delay is not spread once more") {

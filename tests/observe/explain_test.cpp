@@ -402,7 +402,7 @@ TEST_CASE("explain: none of the plan's functions is called, and an Env may still
 }
 
 TEST_CASE("explain: every kind of finding has words") {
-  for (int i = 0; i <= static_cast<int>(FindingKind::reserve_unused); ++i) {
+  for (int i = 0; i <= static_cast<int>(FindingKind::first_timeout_unused); ++i) {
     CHECK(std::string(planb::to_string(static_cast<FindingKind>(i))) != "unknown");
   }
 }
@@ -420,4 +420,50 @@ TEST_CASE("explain: a gate's patience counts once per attempt, and no longer tha
   };
   CHECK(worst(5s) == 3 * 12s + 2 * 5s);  // a wait hint up to max_wait
   CHECK(worst(1s) == 3 * 11s + 2 * 1s);
+}
+
+TEST_CASE("explain: waiting for a gate is waiting") {
+  const auto gated = [](Duration patience) -> Step<int> {
+    return {.provide = 1, .timeout = 10s, .gate = std::make_shared<AnyGate>(patience)};
+  };
+  const Explanation once = of(gated(2s));
+  CHECK(once.worst.waits == Duration(2s));
+  CHECK(once.worst.time == Duration(12s));
+  CHECK_THAT(once.steps[0].text, ContainsSubstring("its gate is asked before each attempt, which waits up to 2 s"));
+  CHECK(of(gated(0s)).worst.waits == Duration());
+  CHECK(of(gated(20s), {.budget = 5s}).worst.waits == Duration(5s - 1ns));  // or there is no time for the attempt
+  CHECK(of(gated(Duration::max())).worst.waits == std::nullopt);
+  Step<int> retried = gated(2s);
+  retried.schedule = planb::up_to(planb::spaced(1s), 10s);
+  retried.max_wait = 2s;
+  // The time that the schedule goes on for begins after the first admission.
+  CHECK(of(retried).worst.waits == Duration(2s + 10s + 2s + 2s));
+  // The longest of several gates, each asked by itself.
+  Step<int> both = gated(2s);
+  both.gate = planb::all_of(std::make_shared<AnyGate>(1s), std::make_shared<AnyGate>(3s));
+  CHECK(of(both).worst.waits == Duration(3s));
+}
+
+TEST_CASE("explain: a first_timeout is a stream's") {
+  const Plan plan{{.provide = 1, .timeout = 1s, .first_timeout = 7s}, {.provide = 2, .reserve = 4s}};
+  const auto stream = [&plan](std::optional<Duration> budget, PartialStream partial = PartialStream::allow) {
+    return planb::explain(plan, StreamOptions{.budget = budget, .partial = partial});
+  };
+  CHECK(found_in(stream(11s)).empty());
+  CHECK_THAT(stream(11s).steps[0].text,
+             ContainsSubstring("the first output within 7 s; after it no silence of its source longer than 1 s"));
+  const auto above = std::vector<Found>{{FindingKind::first_timeout_above_budget, 0}};
+  CHECK(found_in(stream(11s - 1ns)) == above);
+  CHECK(found_in(stream(11s - 1ns, PartialStream::prevent_retry)) == above);  // before output, reserves are others'
+  CHECK_THAT(stream(10s).findings.at(0).text,
+             ContainsSubstring("its first_timeout of 7 s never ends an attempt: the 6 s that the reserves"));
+  CHECK_THAT(stream(6s).findings.at(0).text, ContainsSubstring("the budget of 6 s is over before; give a shorter "
+                                                               "first_timeout"));
+  CHECK(stream(std::nullopt).worst.time == std::nullopt);  // what comes after the first output has no bound
+
+  const auto unused = std::vector<Found>{{FindingKind::first_timeout_unused, 0}};
+  CHECK(found_in(planb::explain(plan, {.budget = 5s})) == unused);
+  CHECK_THAT(planb::explain(plan, {.budget = 5s}).steps[0].text, !ContainsSubstring("first output"));
+  CHECK(found_in(planb::explain(plan)).empty());  // it may be for streams
+  CHECK_THAT(planb::explain(plan).steps[0].text, ContainsSubstring("of a stream, the first output within 7 s"));
 }

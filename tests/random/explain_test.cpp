@@ -2,7 +2,7 @@
 // the worst script reaches it where neither a jitter nor the clock has a say.
 //   PLANB_RANDOM_SEED=n   one more seed
 //   PLANB_RANDOM_CASES=n  cases for each seed
-#include <planb/gate/circuit_breaker.hpp>
+#include <planb/gates.hpp>
 #include <planb/observe.hpp>
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
@@ -44,6 +44,56 @@ constexpr int enough = 200;  // attempts: then it answers
 enum class Form { call, call_as_value, pushed, pulled };
 enum class Script { random, slow, quick };
 
+// Lets each attempt pass when it has waited for so long: as long as a step may have to wait that is not refused.
+class LateGate final : public planb::Gate {
+ public:
+  LateGate(Duration patience, Duration delay) : patience_(patience), delay_(delay) {}
+
+  planb::Admission admit(const planb::GateRequest& request) override {
+    if (!since_) since_ = request.now;
+    if (request.now < *since_ + delay_) return planb::GateRefusal{.opens_at = *since_ + delay_};
+    since_.reset();
+    return planb::Permit(*this, 1);
+  }
+  [[nodiscard]] TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+  [[nodiscard]] Duration patience() const override { return patience_; }
+  void reset(std::optional<TimePoint> /*now*/) override { since_.reset(); }
+
+ private:
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+  void on_dropped(std::uint64_t, bool) noexcept override {}
+
+  Duration patience_;
+  Duration delay_;
+  std::optional<TimePoint> since_;
+};
+
+// Refuses every other time or so, until some time or until nobody knows when.
+class MoodyGate final : public planb::Gate {
+ public:
+  MoodyGate(Duration patience, std::uint64_t seed) : patience_(patience), dice_(seed) {}
+
+  planb::Admission admit(const planb::GateRequest& request) override {
+    if (dice_.percent(50)) return planb::Permit(*this, 1);
+    return planb::GateRefusal{.opens_at = some_time_after(request.now)};
+  }
+  [[nodiscard]] TimePoint opens_at(const planb::GateRequest& request) const override {
+    return dice_.percent(50) ? request.now : some_time_after(request.now);
+  }
+  [[nodiscard]] Duration patience() const override { return patience_; }
+
+ private:
+  [[nodiscard]] TimePoint some_time_after(TimePoint now) const {
+    if (dice_.percent(30)) return TimePoint::max();
+    return now + std::chrono::milliseconds(dice_.one_of({1, 3, 10, 40, 100}));
+  }
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+  void on_dropped(std::uint64_t, bool) noexcept override {}
+
+  Duration patience_;
+  mutable Dice dice_;
+};
+
 // A plan, its options, and what explain() is to be exact about.
 struct Setting {
   std::vector<planb::Step<int>> steps;
@@ -53,7 +103,8 @@ struct Setting {
   Form form = Form::call;
   bool plain = true;      // no chance, no time and no function in its schedules
   bool steadfast = true;  // no rule and no gate leaves a step early
-  bool gated = false;
+  bool gated = false;     // by one that may refuse
+  bool late = false;      // by one that lets an attempt wait
 };
 
 class Maker {
@@ -63,6 +114,7 @@ class Maker {
   Setting make() {
     timed_ = dice.percent(40);
     ruled_ = dice.percent(40);
+    late_ = dice.percent(25);
     const int count = dice.between(1, 4);
     for (int i = 0; i != count; ++i) setting_.steps.push_back(step(i));
     if (dice.percent(50)) setting_.budget = ms(dice.one_of({1, 5, 20, 50, 100, 500, 2'000, 100'000}));
@@ -148,7 +200,14 @@ class Maker {
     if (dice.percent(40)) s.max_wait = some_time();
     if (dice.percent(60)) s.timeout = some_time() + ms(1);
     if (dice.percent(25)) s.reserve = some_time();
+    if (dice.percent(25)) s.first_timeout = some_time() + ms(1);
     if (dice.percent(20)) s.enter_when = [](const Cause&) { return true; };
+    if (late_ && dice.percent(50)) {
+      setting_.late = true;
+      const Duration patience = some_time();
+      s.gate =
+          std::make_shared<LateGate>(patience, s.max_wait ? (std::min)(patience, Duration(*s.max_wait)) : patience);
+    }
     if (!ruled_) return s;
     setting_.steadfast = false;
     if (dice.percent(30)) s.retry_while = [](const Cause& cause) { return cause.status() != 400; };
@@ -161,7 +220,13 @@ class Maker {
     }
     if (dice.percent(25)) {
       setting_.gated = true;
-      s.gate = planb::circuit_breaker({.failure_threshold = dice.between(1, 3), .open_for = some_time() + ms(1)});
+      const Duration patience = dice.percent(50) ? Duration() : some_time();
+      if (dice.percent(50)) {
+        s.gate = std::make_shared<MoodyGate>(patience, static_cast<std::uint64_t>(dice.between(1, 1'000'000)));
+      } else {
+        s.gate = planb::circuit_breaker(
+            {.failure_threshold = dice.between(1, 3), .open_for = some_time() + ms(1), .patience = patience});
+      }
     }
     return s;
   }
@@ -169,6 +234,7 @@ class Maker {
   Setting setting_;
   bool timed_ = false;
   bool ruled_ = false;
+  bool late_ = false;
 };
 
 struct Cost {
@@ -180,6 +246,7 @@ struct Cost {
 struct Seen {
   Cost all;
   std::vector<Cost> steps;
+  std::vector<Cost> reported;  // the same, as the run's report has it
   int first_tried = -1;
 };
 
@@ -191,6 +258,9 @@ class Player {
   }
 
   Seen play() {
+    for (const planb::Step<int>& step : setting_.steps) {
+      if (step.gate != nullptr) step.gate->reset();
+    }
     const planb::ExecutionPlan<int> plan(setting_.steps);
     const auto call = [this](int&, const Attempt& attempt) {
       spend(attempt);
@@ -295,7 +365,13 @@ class Player {
         [this](const planb::AttemptSuccess& e) { spent(cost(e.step_index), e.at); },
         [this](const planb::AttemptFailure& e) { spent(cost(e.step_index), e.at); },
         [this](const planb::StepSkipped& e) { waited(cost(e.step_index), e.at); },
-        [](const auto&) {},
+        [this](const planb::RunFinish& e) {
+          for (const planb::StepReport& step : e.report.steps) {
+            const Duration waits = step.wait_time.value_or(Duration());
+            seen_.reported.push_back({step.attempts, waits, waits + step.attempt_time.value_or(Duration())});
+          }
+        },
+        [](const planb::FirstOutput&) {},
     });
   }
   Cost& cost(int step) { return seen_.steps[static_cast<std::size_t>(step)]; }
@@ -343,11 +419,16 @@ bool exceeds(const Cost& cost, const planb::WorstCase& worst) {
 std::string beyond(const Setting& setting, const planb::Explanation& told, const Seen& seen) {
   std::string out;
   if (exceeds(seen.all, told.worst)) out += "  in all " + text(seen.all) + "; at worst " + text(told.worst) + "\n";
-  for (std::size_t i = 0; i != seen.steps.size() && !setting.gated; ++i) {
-    if (!exceeds(seen.steps[i], told.steps[i].worst)) continue;
-    out +=
-        "  step " + std::to_string(i) + ": " + text(seen.steps[i]) + "; at worst " + text(told.steps[i].worst) + "\n";
-  }
+  // No event tells of a step that is left when it has waited for its gate in vain.
+  const bool told_all = !setting.gated && !(setting.late && setting.budget);
+  const auto look_at = [&](const std::vector<Cost>& steps) {
+    for (std::size_t i = 0; i != steps.size(); ++i) {
+      if (!exceeds(steps[i], told.steps[i].worst)) continue;
+      out += "  step " + std::to_string(i) + ": " + text(steps[i]) + "; at worst " + text(told.steps[i].worst) + "\n";
+    }
+  };
+  if (told_all) look_at(seen.steps);
+  look_at(seen.reported);
   if (!out.empty()) out += planb::to_string(told);
   return out;
 }
@@ -355,7 +436,11 @@ std::string beyond(const Setting& setting, const planb::Explanation& told, const
 bool is_call(const Setting& setting) { return setting.form == Form::call || setting.form == Form::call_as_value; }
 
 // Whether the slow script comes to the worst: nothing cuts it short, and nothing is left to chance or to the clock.
-bool reached_by_slow(const Setting& setting) { return setting.plain && setting.steadfast && !setting.budget; }
+// For all that explain() knows of a gate, there may be no failure yet behind it.
+bool reached_by_slow(const Setting& setting) {
+  if (setting.late && setting.entry == planb::StepEntry::scheduled) return false;
+  return setting.plain && setting.steadfast && !setting.budget;
+}
 
 // What falls short of the worst case where it should not.
 std::string short_of(const planb::WorstCase& worst, const Cost& cost, bool with_time) {
@@ -411,7 +496,8 @@ TEST_CASE("the worst script reaches the worst case where neither chance nor the 
       if (!wrong.empty()) return wrong + planb::to_string(told);
       ++slow;
     }
-    if (setting.plain && setting.steadfast && setting.budget) {  // the first step has all the time that it may have
+    if (setting.plain && setting.steadfast && setting.budget &&
+        !setting.late) {  // the first step has all the time that it may have
       const Seen seen = Player(setting, Script::quick, dice).play();
       if (seen.first_tried < 0) return {};
       const auto first = static_cast<std::size_t>(seen.first_tried);
@@ -431,6 +517,7 @@ TEST_CASE("a step gets an attempt in some run unless explain() says never", "[ra
   int never = 0;
   for_each_case([&](const Setting& setting, Dice& dice) -> std::string {
     if (!setting.plain || !setting.steadfast || setting.entry == planb::StepEntry::scheduled) return {};
+    if (setting.late && setting.budget) return {};
     const planb::Explanation told = explanation_of(setting);
     Setting hasty = setting;  // the same plan, where nothing waits
     for (planb::Step<int>& step : hasty.steps) step.retry_while = [](const Cause&) { return false; };

@@ -35,15 +35,15 @@ template <class Ctx, class Env>
 //
 // The worst case assumes that every attempt ends by its deadline: by its step's timeout, and by the end of the time
 // that the budget leaves to the step. Where there is neither, it has no bound. Wait hints count up to `max_wait`, or
-// one minute without it; a jitter by the upper end of its spread. What handlers, gates and the plan's own functions
-// take is not in it.
+// one minute without it; a jitter by the upper end of its spread; a gate's patience once for each attempt. What
+// handlers, gates and the plan's own functions take is not in it.
 template <class Ctx, class Env>
 [[nodiscard]] Explanation explain(const ExecutionPlan<Ctx, Env>& plan, const RunOptions& options) {
   return detail::explain(plan, {.budget = detail::limit(options.budget), .entry = options.entry, .known = true});
 }
 
-// Of a stream. A step's timeout bounds the silences of its source and not the whole attempt, so that without a budget
-// an attempt has no bound; what the consumer takes is not in it.
+// Of a stream. A step's timeouts bound the time to its first output and the silences of its source, and not the whole
+// attempt, so that without a budget an attempt has no bound; what the consumer takes is not in it.
 // They are named: explain(plan, {.budget = 30s}) is of a call.
 template <class Ctx, class Env, std::same_as<StreamOptions> Options>
 [[nodiscard]] Explanation explain(const ExecutionPlan<Ctx, Env>& plan, const Options& options) {

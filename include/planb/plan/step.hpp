@@ -60,8 +60,9 @@ struct Step {
   // The time for one attempt, factory and call together. Not given, or the longest Duration: no limit.
   OptionalDuration timeout = std::nullopt;
 
-  // Of streams alone: the time from an attempt's start to its first output, whatever comes before (keep-alives, elements
-  // that committing() holds back). Where it is given, `timeout` starts with the first output. None: as `timeout`.
+  // Of streams alone: the time from an attempt's start to its first output, whatever comes before (keep-alives,
+  // elements that committing() holds back). Where it is given, `timeout` starts with the first output. None: as
+  // `timeout`.
   OptionalDuration first_timeout = std::nullopt;
 
   // The time that earlier steps must leave to this one out of the run's budget.

@@ -109,7 +109,8 @@ class Engine {
     site_.delivered.store(delivered() + 1, std::memory_order_relaxed);
     return true;
   }
-  // The consumer has had its element, and the source goes on. False: it must not, as above.
+  // The consumer has had its element, or it was none of the consumer's, and the source goes on. False: it must not, as
+  // above, or since the first output is overdue: Step::first_timeout.
   [[nodiscard]] bool resume() { return !watched_ || watch(true); }
   [[nodiscard]] static Cause cut_short() noexcept { return Cause::timed_out(); }  // where it was a stop, fail() knows
 
@@ -345,7 +346,12 @@ class Engine {
 
   void notify_success();
   // The run has begun, or is over: where that is to be noted or told.
-  void begin_run();
+  void begin_run() noexcept;
+  void begin_wait(Now& now) {
+    if (timed_ && waits_since_ == no_deadline) waits_since_ = now();
+  }
+  void end_wait(Now& now);
+  void note_waited() noexcept;
   void notify_finish(Now& now);
   void finish_if_over(Now& now) {
     if (timed_ && state_ == State::over) [[unlikely]]
@@ -415,7 +421,10 @@ class Engine {
   std::optional<ScheduleRun> schedule_;  // of the step at step_
   std::optional<Cause> callback_error_;
   std::unique_ptr<RefusalWords> words_;
-  std::unique_ptr<RunTimes> times_;  // of a run with times; none where there was no memory for it
+  // Of a run with times:
+  TimePoint began_ = no_deadline;        // until the run first reads its clock
+  TimePoint waits_since_ = no_deadline;  // while it waits
+  Duration waited_{};                    // of a step that has no record yet
   InlineVector<StepRecord, 4> records_;
 };
 

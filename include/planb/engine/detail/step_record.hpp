@@ -3,24 +3,20 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
-#include <planb/detail/inline_vector.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/verdict.hpp>
 #include <planb/gate/gate.hpp>
-#include <planb/plan/attempt.hpp>
 #include <planb/report/event.hpp>
 #include <planb/time/clock.hpp>
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace planb::inline PLANB_ABI::detail {
 
 // Of a step that the run came to. Every step gets one when it is passed over or first tried, so the n-th is the n-th
-// step's. In little room: an engine with four of these is to stay within what allocators give quickly (1,032 bytes in
-// glibc).
+// step's. In little room: a run in flight has four of these in place.
 struct StepRecord {
   StepRecord() noexcept {}  // NOLINT(modernize-use-equals-default): which would first fill the cause's room with zeros
 
@@ -37,6 +33,10 @@ struct StepRecord {
   Cause cause;         // the last failure
   TimePoint opens_at;  // of a gate, as learnt at refused_at
   TimePoint refused_at;
+  // Of a run with times: what its attempts took, and its waits; and when it failed last.
+  Duration attempt_time{};
+  Duration wait_time{};
+  TimePoint failed_at;
 
   void refuse(const GateRefusal& refusal, TimePoint now) noexcept {
     refused = true;
@@ -52,27 +52,6 @@ struct RefusalWords {
   std::string text = {};
   std::string gate = {};
   std::unique_ptr<RefusalWords> before = nullptr;
-};
-
-// When a run began and what its steps spent, for its report.
-struct RunTimes {
-  struct Step {
-    Duration attempts{};
-    Duration waits{};
-    std::optional<TimePoint> failed_at = std::nullopt;
-  };
-
-  TimePoint began = no_deadline;  // until the run first reads its clock
-  TimePoint waits_since = no_deadline;  // while it waits
-  InlineVector<Step, 4> steps = {};
-
-  // Of a step, or null where there is no memory for it.
-  [[nodiscard]] Step* of(int step) noexcept;
-  void begin_wait(TimePoint now) noexcept {
-    if (waits_since == no_deadline) waits_since = now;
-  }
-  void end_wait(int step, TimePoint now) noexcept;
-  void end_attempt(int step, Duration took, bool failed, TimePoint now) noexcept;
 };
 
 // What follows a failed attempt. A retry comes after the engine's delay_.

@@ -183,7 +183,7 @@ PLANB_DECL LeaveReason Engine::objection(Now& now) {
   }
   const Duration own = delay_;
   if (const LeaveReason reason = heed_hint(cause, delay_); reason != LeaveReason::none) return reason;
-  if (delay_ > own && step.spreads_hints) spread_hint(now);
+  if (delay_ > own && step.schedule != nullptr) spread_hint(now);
   if (has_budget_ && delay_ >= time_left(now)) return LeaveReason::out_of_time;
   if (step.gate != nullptr) {
     const GateRequest request = next_request(now);
@@ -218,8 +218,10 @@ PLANB_DECL LeaveReason Engine::heed_hint(const Cause& cause, Duration& wait) con
   return max_wait && wait > *max_wait ? LeaveReason::wait_too_long : LeaveReason::none;
 }
 
-// So that not all who got the same hint come back at the same moment: never earlier, and still within the bounds.
+// Where the schedule has a jitter, a hint is spread too, so that not all who got the same come back at the same moment:
+// never earlier, and still within the bounds.
 PLANB_COLD PLANB_DECL void Engine::spread_hint(Now& now) {
+  if (!detail::has_jitter(*policy().schedule)) return;
   Duration most = policy().max_wait.value_or((Duration::max)());
   if (has_budget_) {
     const Duration left = add(time_left(now), Duration(-1));
@@ -255,7 +257,7 @@ PLANB_DECL void Engine::follow(const Move& move, Now& now) {
       if (delay_ > Duration::zero()) {
         due_ = add(now(), delay_);
         state_ = State::waiting;
-        if (times_ != nullptr) times_->begin_wait(now());
+        begin_wait(now);
       }
       break;
     case NextMove::next_step: go_to_next_step(); break;

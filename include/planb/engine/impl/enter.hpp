@@ -69,7 +69,7 @@ PLANB_DECL bool Engine::try_enter(Now& now) {
   if (delay > Duration::zero()) {
     due_ = add(now(), delay);
     state_ = State::waiting;
-    if (times_ != nullptr) times_->begin_wait(now());
+    begin_wait(now);
   } else {
     state_ = State::ready;
   }
@@ -79,6 +79,8 @@ PLANB_DECL bool Engine::try_enter(Now& now) {
 PLANB_COLD PLANB_DECL void Engine::skip(SkipReason reason, Now& now, const GateRefusal* refusal) {
   lacked_time_ = reason == SkipReason::out_of_time;
   StepRecord& record = add_record();
+  record.wait_time = waited_;
+  waited_ = Duration();
   record.skipped = true;
   record.skip_reason = reason;
   if (refusal != nullptr) note_refusal(record, *refusal, now());
@@ -163,7 +165,7 @@ PLANB_DECL bool Engine::waits_for_gate(const GateRefusal& refusal, Now& now) {
   gate_since_ = since;
   due_ = next;
   state_ = State::waiting;
-  if (times_ != nullptr) times_->begin_wait(now());
+  begin_wait(now);
   return true;
 }
 
@@ -180,7 +182,9 @@ PLANB_DECL bool Engine::start() {
   Now now(*this);
   state_ = State::deciding;
   if (stopped()) return finish(RunEnd::interrupted), false;
-  if (policy().timeout || policy().first_timeout || timed_) static_cast<void>(now());  // before anything is taken or told
+  const StepPolicy& step = policy();
+  first_due_ = streaming_ && step.first_timeout;
+  if (step.timeout || first_due_ || timed_) static_cast<void>(now());  // before anything is taken or told
   if (out_of_budget(now)) return finish(RunEnd::deadline), false;
   if (clock_threw()) return false;
   const Duration left = time_left(now);
@@ -202,7 +206,7 @@ PLANB_DECL bool Engine::start() {
   guarded_ = guard_accepted_ = false;
   if (record_ != nullptr) record_->refused = false;  // the gate has opened since
   begin_attempt();
-  const StepPolicy& step = policy();
+  if (waited_ != Duration()) note_waited();
   site_.clock = nullptr;
   drop_own_stop();  // of an attempt that was asked after its end
   attempt_end_ = no_deadline;
@@ -211,7 +215,6 @@ PLANB_DECL bool Engine::start() {
     attempt_end_ = add(now(), left);
   }
   TimePoint timeout_end = no_deadline;
-  first_due_ = streaming_ && step.first_timeout;
   if (const std::optional<Duration>& timeout = first_due_ ? step.first_timeout : step.timeout) {
     site_.clock = &clock();
     timeout_end = add(now(), *timeout);

@@ -49,7 +49,10 @@ PLANB_DECL void Engine::notify(const Event& event) {
 }
 
 PLANB_DECL void Engine::notify_failure(Move move, std::optional<Verdict> verdict, Now& now) {
-  if (times_ != nullptr) times_->end_attempt(step_, between(started_, now()), true, now());
+  if (timed_) {
+    record_->attempt_time = add(record_->attempt_time, between(started_, now()));
+    record_->failed_at = now();
+  }
   if (!wanted<AttemptFailure>()) return;
   NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
   if (move.reason == LeaveReason::gate_closed) next.gate_reason = record_->gate_reason;
@@ -88,7 +91,7 @@ PLANB_DECL void Engine::notify_success() {
   };
   detail::call_user(tell_gate, caught, unwound);
   permit_.reset();
-  if (times_ != nullptr) times_->end_attempt(step_, between(started_, now()), false, now());
+  if (timed_) record_->attempt_time = add(record_->attempt_time, between(started_, now()));
   if (wanted<AttemptSuccess>()) {
     notify(Event(AttemptSuccess{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
                                 label()}));
@@ -102,11 +105,21 @@ PLANB_DECL void Engine::notify_success() {
 
 // --- The run ---------------------------------------------------------------------------------------------------------
 
-// Without memory for the times, the report has none.
-PLANB_COLD PLANB_DECL void Engine::begin_run() {
+PLANB_COLD PLANB_DECL void Engine::begin_run() noexcept {
   begun_ = true;
-  detail::call_user([&] { times_ = std::make_unique<RunTimes>(); }, [] {});
-  if (times_ != nullptr && has_budget_) times_->began = latest_;
+  if (has_budget_) began_ = latest_;
+}
+
+PLANB_COLD PLANB_DECL void Engine::end_wait(Now& now) {
+  if (waits_since_ == no_deadline) return;
+  waited_ = add(waited_, between(waits_since_, now()));
+  waits_since_ = no_deadline;
+  if (record_ != nullptr) note_waited();
+}
+
+PLANB_COLD PLANB_DECL void Engine::note_waited() noexcept {
+  record_->wait_time = add(record_->wait_time, waited_);
+  waited_ = Duration();
 }
 
 PLANB_COLD PLANB_DECL void Engine::notify_finish(Now& now) {
@@ -120,30 +133,8 @@ PLANB_COLD PLANB_DECL void Engine::notify_finish(Now& now) {
   RunFinish finished{.end = end_, .at = at, .label = label()};
   finished.report = detail::call_user([this] { return report(); }, less);
   finished.report.end = end_;
-  if (times_ != nullptr) finished.duration = between(times_->began, at);
+  if (began_ != no_deadline) finished.duration = between(began_, at);
   notify(Event(std::move(finished)));
-}
-
-PLANB_COLD PLANB_DECL RunTimes::Step* RunTimes::of(int step) noexcept {
-  const auto place = static_cast<std::size_t>(step);
-  const auto reach = [&] {
-    while (steps.size() <= place) steps.emplace_back();
-  };
-  detail::call_user(reach, [] {});
-  return place < steps.size() ? &steps[place] : nullptr;
-}
-
-PLANB_COLD PLANB_DECL void RunTimes::end_wait(int step, TimePoint now) noexcept {
-  if (waits_since == no_deadline) return;
-  if (Step* const spent = of(step)) spent->waits = add(spent->waits, between(waits_since, now));
-  waits_since = no_deadline;
-}
-
-PLANB_COLD PLANB_DECL void RunTimes::end_attempt(int step, Duration took, bool failed, TimePoint now) noexcept {
-  Step* const spent = of(step);
-  if (spent == nullptr) return;
-  spent->attempts = add(spent->attempts, took);
-  if (failed) spent->failed_at = now;
 }
 
 // --- The gate --------------------------------------------------------------------------------------------------------
@@ -211,8 +202,8 @@ PLANB_COLD PLANB_DECL bool Engine::notify_first_output(Now& now) {
   };
   detail::call_user(tell_gate, caught);
   if (!callback_error_ && wanted<FirstOutput>()) {
-    notify(Event(FirstOutput{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
-                             label()}));
+    notify(Event(
+        FirstOutput{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()), label()}));
   }
   end_factory();
   return !callback_error_ && !clock_threw() && !stopped();

@@ -21,9 +21,9 @@ PLANB_COLD PLANB_DECL RunReport Engine::report() const {
   report.label = label();
   if (report.end == RunEnd::succeeded) report.answered_step = step_;
   if (failed_ != nullptr) report.last_failed = static_cast<int>(failed_ - records_.data());
-  if (times_ != nullptr && times_->began != no_deadline) {
-    report.started_at = times_->began;
-    report.duration = between(times_->began, latest_);
+  if (began_ != no_deadline) {
+    report.started_at = began_;
+    report.duration = between(began_, latest_);
   }
   if (callback_error_) report.rule_error = copy_to_notify(*callback_error_);
   report.steps.reserve(records_.size());
@@ -40,18 +40,15 @@ PLANB_COLD PLANB_DECL RunReport Engine::report() const {
     step.alert = record.alert;
     if (record.judged) step.verdict = record.verdict;
     step.index = index;
-    if (times_ != nullptr) {
+    if (timed_) {
       // A running attempt, or wait, counts as far as it is known.
-      const bool here = index == step_ && state_ != State::over;
-      const RunTimes::Step* const spent =
-          index < static_cast<int>(times_->steps.size()) ? &times_->steps[static_cast<std::size_t>(index)] : nullptr;
-      step.attempt_time = spent != nullptr ? spent->attempts : Duration();
-      if (here && running()) step.attempt_time = add(*step.attempt_time, between(started_, latest_));
-      step.wait_time = spent != nullptr ? spent->waits : Duration();
-      if (here && times_->waits_since != no_deadline) {
-        step.wait_time = add(*step.wait_time, between(times_->waits_since, latest_));
+      step.attempt_time = record.attempt_time;
+      step.wait_time = record.wait_time;
+      if (&record == record_ && running()) step.attempt_time = add(*step.attempt_time, between(started_, latest_));
+      if (&record == record_ && waits_since_ != no_deadline) {
+        step.wait_time = add(*step.wait_time, between(waits_since_, latest_));
       }
-      if (spent != nullptr) step.failed_at = spent->failed_at;
+      if (record.failed) step.failed_at = record.failed_at;
     }
     if (record.refused) {
       step.opens_at = record.opens_at;
@@ -68,7 +65,7 @@ PLANB_COLD PLANB_DECL RunReport Engine::report() const {
 }
 
 PLANB_DECL RunReport Engine::success_report() {
-  if (times_ != nullptr) static_cast<void>(read_clock());
+  if (timed_) static_cast<void>(read_clock());
 
   const auto less = [this] {
     RunReport result;

@@ -30,6 +30,9 @@ PLANB_DECL Engine::Engine(const PlanView& plan, OptionsView options, PartialStre
       has_budget_(options.budget().has_value()),
       partial_(partial),
       options_(options) {
+  here_.entry_asks_ = options.entry() == StepEntry::scheduled;
+  here_.output_ends_plan_ = partial != PartialStream::allow;
+  here_.output_ends_step_ = partial == PartialStream::prevent_retry;
   if (has_budget_) {
     const Duration budget = *options.budget();
     const TimePoint start = latest_ = clock().now();
@@ -70,7 +73,7 @@ PLANB_NOINLINE PLANB_DECL RunPhase Engine::proceed() {
         } else {
           state_ = State::ready;
         }
-        if (times_ != nullptr) times_->end_wait(step_, now());
+        end_wait(now);
         leave_if_clock_threw();
         break;
       }

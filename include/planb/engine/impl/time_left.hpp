@@ -27,8 +27,8 @@ PLANB_DECL bool Engine::watch(bool source_has_the_floor) {
   const std::optional<Duration>& timeout = policy().timeout;
   // After output no other step may need the time that is reserved for it.
   const bool all_of_it = has_budget_ && attempt_end_ != budget_end_ && fallback_prevented();
-  // Until the first output its deadline stands, whatever comes before; then the silence counts.
-  if (first_due_ && source_has_the_floor) return !clock_threw();
+  // Until the first output its deadline stands, whatever comes before, and ends the attempt; then the silence counts.
+  if (first_due_ && source_has_the_floor) return !time_was_up(now) && !clock_threw();
   const bool was_first = std::exchange(first_due_, false);
   if (timeout || all_of_it || was_first) {
     if (all_of_it) attempt_end_ = budget_end_;
@@ -69,7 +69,7 @@ PLANB_DECL bool Engine::time_was_up(Now& now) const {
 
 PLANB_DECL TimePoint Engine::read_clock() {
   detail::call_user([this] { latest_ = clock().now(); }, [this] { keep_clock_error(); });
-  if (times_ != nullptr && times_->began == no_deadline) times_->began = latest_;
+  if (timed_ && began_ == no_deadline) began_ = latest_;
   return latest_;
 }
 

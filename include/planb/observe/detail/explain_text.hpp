@@ -5,9 +5,9 @@
 #include <planb/detail/config.hpp>
 #include <planb/engine/run_options.hpp>
 #include <planb/engine/stream_options.hpp>
+#include <planb/observe/detail/counted.hpp>
 #include <planb/observe/detail/terms.hpp>
 #include <planb/observe/detail/worst_case.hpp>
-#include <planb/observe/explanation.hpp>
 #include <planb/plan/detail/step_policy.hpp>
 #include <planb/report/detail/text.hpp>
 #include <planb/schedule/text.hpp>
@@ -49,9 +49,14 @@ namespace planb::inline PLANB_ABI::detail {
   const StepPolicy& step = facts.step;
   std::string text = detail::attempts_words(step);
   const auto also = [&text](const std::string& words) { text += "; " + words; };
+  if (step.first_timeout && (terms.stream() || !terms.known)) {
+    also((terms.stream() ? "the first output within " : "of a stream, the first output within ") +
+         detail::duration_text(*step.first_timeout));
+  }
   if (step.timeout) {
-    also((terms.stream() ? "no silence of its source longer than " : "each at most ") +
-         detail::duration_text(*step.timeout));
+    const char* const silence =
+        step.first_timeout ? "after it no silence of its source longer than " : "no silence of its source longer than ";
+    also((terms.stream() ? silence : "each at most ") + detail::duration_text(*step.timeout));
   }
   if (terms.budget && step.reserved_after > Duration()) {
     also("all of it at most " + detail::duration_text(facts.share) + ", for the rest of the budget is reserved");
@@ -63,7 +68,11 @@ namespace planb::inline PLANB_ABI::detail {
     also("a wait hint above " + detail::duration_text(longest_heeded_hint) + " leaves it");
   }
   if (step.enter_when != nullptr) also("entered only where enter_when accepts the failure before it");
-  if (step.gate != nullptr) also("its gate is asked before each attempt");
+  if (step.gate != nullptr) {
+    const Duration admission = detail::longest_admission(step);
+    also("its gate is asked before each attempt" +
+         (admission > Duration() ? ", which waits up to " + detail::duration_text(admission) + " for it" : ""));
+  }
   if (step.classify != nullptr) also("its classifier may send an error on, or end the run");
   if (step.retry_while != nullptr) also("retry_while may leave it earlier");
   if (facts.reserve > Duration() && facts.index != 0) {

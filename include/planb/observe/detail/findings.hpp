@@ -5,7 +5,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/engine/run_options.hpp>
 #include <planb/engine/stream_options.hpp>
-#include <planb/observe/detail/explain_text.hpp>
+#include <planb/observe/detail/counted.hpp>
 #include <planb/observe/detail/terms.hpp>
 #include <planb/observe/detail/worst_case.hpp>
 #include <planb/observe/explanation.hpp>
@@ -35,14 +35,15 @@ inline void find_in_run(const RunTerms& terms, const PlanView& plan, std::vector
 
 class StepFindings {
  public:
-  StepFindings(const ExplainedStep& facts, const RunTerms& terms, const StepWorst& worst, std::vector<Finding>& findings)
+  StepFindings(const ExplainedStep& facts, const RunTerms& terms, const StepWorst& worst,
+               std::vector<Finding>& findings)
       : facts_(facts), step_(facts.step), terms_(terms), worst_(worst), findings_(findings) {}
 
   void find(bool guarded_first) {
     if (worst_.calls == 0) {
       say(FindingKind::never_entered, "is never entered: " + why_never(guarded_first));
     }
-    find_timeout();
+    find_timeouts();
     find_reserve();
     if (worst_.calls == 0) return;
     find_waits();
@@ -80,19 +81,33 @@ class StepFindings {
            "StepEntry::immediate";
   }
 
-  // Step::first_timeout above the budget belongs here too, once there is one: it is legal, and of no effect.
-  void find_timeout() {
-    if (!step_.timeout || !terms_.budget || *terms_.budget <= Duration()) return;
-    const bool all_of_it = terms_.stream() && *terms_.partial != PartialStream::allow;  // after output
-    const std::string timeout = "its timeout of " + detail::duration_text(*step_.timeout) + " never ends an attempt: ";
-    if (*step_.timeout > *terms_.budget) {
-      say(FindingKind::timeout_above_budget, timeout + "the budget of " + detail::duration_text(*terms_.budget) +
-                                                 " is over before; give a shorter timeout, or a larger budget");
-    } else if (!all_of_it && worst_.calls != 0 && *step_.timeout > facts_.share) {
-      say(FindingKind::timeout_above_budget,
-          timeout + "the " + detail::duration_text(facts_.share) +
-              " that the reserves of later steps leave of the budget are over before; give a shorter timeout, reserve "
-              "less, or give a larger budget");
+  void find_timeouts() {
+    const bool bounded = terms_.budget && *terms_.budget > Duration();
+    if (step_.timeout && bounded) {
+      const bool all_of_it = terms_.stream() && *terms_.partial != PartialStream::allow;  // after output
+      find_timeout("timeout", FindingKind::timeout_above_budget, *step_.timeout,
+                   all_of_it ? *terms_.budget : facts_.share);
+    }
+    if (!step_.first_timeout) return;
+    if (terms_.known && !terms_.stream()) {
+      say(FindingKind::first_timeout_unused,
+          "its first_timeout bounds nothing: a call has no output before its end; give `timeout`, or leave it out");
+    } else if (bounded && terms_.stream()) {
+      find_timeout("first_timeout", FindingKind::first_timeout_above_budget, *step_.first_timeout, facts_.share);
+    }
+  }
+
+  // `share`: what the budget leaves of it to what the timeout bounds.
+  void find_timeout(const char* name, FindingKind kind, Duration timeout, Duration share) {
+    const std::string what =
+        std::string("its ") + name + " of " + detail::duration_text(timeout) + " never ends an attempt: ";
+    if (timeout > *terms_.budget) {
+      say(kind, what + "the budget of " + detail::duration_text(*terms_.budget) + " is over before; give a shorter " +
+                    name + ", or a larger budget");
+    } else if (worst_.calls != 0 && timeout > share) {
+      say(kind, what + "the " + detail::duration_text(share) +
+                    " that the reserves of later steps leave of the budget are over before; give a shorter " + name +
+                    ", reserve less, or give a larger budget");
     }
   }
 

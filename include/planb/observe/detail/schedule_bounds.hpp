@@ -193,8 +193,6 @@ class ScheduleBounds {
   // It recurs no more often than this; none where no limit is known.
   [[nodiscard]] std::optional<long long> most() const { return most(root_); }
 
-  [[nodiscard]] bool jitters() const { return jitters(root_); }
-
  private:
   using Kind = BoundsPart::Kind;
 
@@ -447,11 +445,6 @@ class ScheduleBounds {
       return part.kind == Kind::concat ? *a + *b : (std::max)(*a, *b);
     }
     return part.inner.size() == 1 ? inner(0) : std::nullopt;
-  }
-
-  [[nodiscard]] static bool jitters(const BoundsPart& part) {
-    return part.is({Kind::by_a_fifth, Kind::down_to_zero, Kind::down_to_half, Kind::decorrelated}) ||
-           std::any_of(part.inner.begin(), part.inner.end(), [](const BoundsPart& p) { return jitters(p); });
   }
 
   BoundsPart root_;

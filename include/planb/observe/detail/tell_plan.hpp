@@ -34,9 +34,8 @@ struct StepFacts {
 // Taken apart: a member that is new does not compile until it is told.
 template <class Ctx, class Env>
 [[nodiscard]] StepFacts step_facts(const Step<Ctx, Env>& step) {
-  const auto& [name, provide, attempts, schedule, retry_while, classify, enter_when, max_wait, timeout,
-                first_timeout, reserve, gate] =
-      step;
+  const auto& [name, provide, attempts, schedule, retry_while, classify, enter_when, max_wait, timeout, first_timeout,
+               reserve, gate] = step;
   return {.name = name,
           .attempts = attempts,
           .schedule = std::addressof(schedule),

@@ -24,7 +24,7 @@ inline constexpr long long countless = (std::numeric_limits<long long>::max)();
 }
 [[nodiscard]] inline long long plus(long long a, long long b) noexcept { return a > countless - b ? countless : a + b; }
 
-// The longest wait hint that a step heeds: Course::heed_hint() and, where a jitter spreads hints, a tenth above it. A
+// The longest wait hint that a step heeds: Engine::heed_hint() and, where a jitter spreads hints, a tenth above it. A
 // step's max_wait takes its place.
 inline constexpr Duration longest_heeded_hint = std::chrono::minutes(1);
 
@@ -55,7 +55,14 @@ struct StepWorst {
 
 class StepWalk {
  public:
-  StepWalk(const StepPolicy& step, const StepRoom& room) : step_(step), room_(room) {
+  StepWalk(const StepPolicy& step, const StepRoom& room)
+      : step_(step),
+        room_(room),
+        admission_(detail::longest_admission(step)),
+        attempt_time_(add(admission_, room.attempt_time)),
+        longest_hint_(step.schedule != nullptr && detail::has_jitter(*step.schedule)
+                          ? longest_heeded_hint + longest_heeded_hint / 10
+                          : longest_heeded_hint) {
     if (step.schedule != nullptr) schedule_.emplace(*step.schedule);
   }
 
@@ -85,8 +92,7 @@ class StepWalk {
     const bool hinted = worst_.calls != 0;
     if (step_.max_wait) return hinted ? *step_.max_wait : (std::min)(delay, *step_.max_wait);
     if (!hinted) return delay;
-    const bool spread = schedule_ && schedule_->jitters();
-    return (std::max)(delay, spread ? longest_heeded_hint + longest_heeded_hint / 10 : longest_heeded_hint);
+    return (std::max)(delay, longest_hint_);
   }
 
   // False: no attempt follows.
@@ -96,13 +102,14 @@ class StepWalk {
       Duration since{};
       if (!first_ask_) {
         first_ask_ = time_;
+        first_waits_ = waits_;
       } else {
         since = time_ == boundless ? boundless : time_ - *first_ask_;
       }
       delay = schedule_->next({.low_gap = low_gap_, .high_gap = high_gap_, .since = since});
       if (!delay.may_recur) return stop(WorstEnd::schedule_ended);
       time_ = (std::min)(time_, add(*first_ask_, delay.until));
-      waits_ = (std::min)(waits_, delay.until);
+      waits_ = (std::min)(waits_, add(first_waits_, delay.until));
     }
     worst_.wait = delay.low;
     if (step_.max_wait && delay.low > *step_.max_wait) return stop(WorstEnd::wait_too_long);
@@ -112,7 +119,7 @@ class StepWalk {
     time_ = add(time_, most);
     waits_ = add(waits_, most);
     low_gap_ = delay.low;
-    high_gap_ = add(most, attempt_time());
+    high_gap_ = add(most, attempt_time_);
     return true;
   }
 
@@ -121,11 +128,10 @@ class StepWalk {
     return false;
   }
 
-  [[nodiscard]] Duration attempt_time() const { return add(longest_admission(step_), room_.attempt_time); }
-
   void attempt(long long count) noexcept {
     worst_.calls = plus(worst_.calls, count);
-    time_ = add(time_, detail::times(attempt_time(), count));
+    time_ = add(time_, detail::times(attempt_time_, count));
+    waits_ = add(waits_, detail::times(admission_, count));
     worst_.time = (std::max)(worst_.time, time_);
     worst_.waits = (std::max)(worst_.waits, waits_);
   }
@@ -156,12 +162,16 @@ class StepWalk {
 
   const StepPolicy& step_;
   const StepRoom room_;
+  const Duration admission_;     // the longest wait for the gate, before each attempt
+  const Duration attempt_time_;  // with that
+  const Duration longest_hint_;  // where the step has no max_wait
   std::optional<ScheduleBounds> schedule_;
   StepWorst worst_;
-  std::optional<Duration> first_ask_;
-  Duration time_{};      // until now, at most
-  Duration low_time_{};  // and at least
-  Duration waits_{};     // at most
+  std::optional<Duration> first_ask_;  // of the schedule: when it was
+  Duration first_waits_{};             // and what had been waited by then
+  Duration time_{};                    // until now, at most
+  Duration low_time_{};                // and at least
+  Duration waits_{};                   // at most
   Duration low_gap_{};
   Duration high_gap_{};
 };

@@ -107,7 +107,7 @@ class PlanExplainer {
 };
 
 PLANB_DECL Explanation explain_plan(const PlanView& plan, const std::vector<Duration>& reserves,
-                                              const RunTerms& terms) {
+                                    const RunTerms& terms) {
   return PlanExplainer(plan, reserves, terms).explain();
 }
 

@@ -36,8 +36,8 @@ enum class Later : unsigned char { nothing, guarded_steps, steps };
 struct StepPolicy {
   std::string_view name;
   StepKind kind = StepKind::quick;
-  bool spreads_hints = false;  // its schedule has a jitter
   Later later = Later::nothing;
+  Later later_if_asked = Later::nothing;  // where a step's schedule and retry_while guard it too: StepEntry::scheduled
   int max_attempts = 1;
   const Schedule* schedule = nullptr;
   const ErrorPredicate* retry_while = nullptr;
@@ -46,7 +46,7 @@ struct StepPolicy {
   std::optional<Duration> max_wait;
   std::optional<Duration> timeout;
   std::optional<Duration> first_timeout;  // of streams
-  Duration reserved_after{};  // for the steps behind this one
+  Duration reserved_after{};              // for the steps behind this one
   Gate* gate = nullptr;
 };
 

@@ -36,6 +36,7 @@ PLANB_DECL std::optional<Duration> Attempt::timeout() const {
 
 PLANB_COLD PLANB_DECL std::optional<bool> Attempt::last_of_step() const noexcept {
   if (policy_ == nullptr) return std::nullopt;
+  if (output_ends_step_ && delivered() != 0) return true;
   if (policy_->max_attempts != unlimited && step_attempt >= policy_->max_attempts) return true;
   if (policy_->schedule != nullptr || policy_->retry_while != nullptr || policy_->classify != nullptr) {
     return std::nullopt;
@@ -46,7 +47,9 @@ PLANB_COLD PLANB_DECL std::optional<bool> Attempt::last_of_step() const noexcept
 PLANB_COLD PLANB_DECL std::optional<bool> Attempt::last_of_run() const noexcept {
   if (policy_ == nullptr) return std::nullopt;
   const std::optional<bool> last = last_of_step();
-  switch (policy_->later) {
+  detail::Later later = entry_asks_ ? policy_->later_if_asked : policy_->later;
+  if (output_ends_plan_ && delivered() != 0) later = detail::Later::nothing;
+  switch (later) {
     case detail::Later::nothing: return last;
     case detail::Later::guarded_steps: return last == false ? last : std::nullopt;
     case detail::Later::steps: return policy_->classify != nullptr ? std::nullopt : std::optional<bool>(false);

@@ -14,10 +14,7 @@ PLANB_DECL StepPolicy make_policy(const RulesView& rules) {
   StepPolicy policy;
   policy.name = rules.name;
   policy.max_attempts = rules.attempts ? *rules.attempts : *rules.schedule ? unlimited : 1;
-  if (*rules.schedule) {
-    policy.schedule = rules.schedule;
-    policy.spreads_hints = detail::has_jitter(*rules.schedule);
-  }
+  if (*rules.schedule) policy.schedule = rules.schedule;
   if (*rules.retry_while) policy.retry_while = rules.retry_while;
   if (*rules.classify) policy.classify = rules.classify;
   if (rules.enter_when != nullptr && *rules.enter_when) policy.enter_when = rules.enter_when;
@@ -26,9 +23,9 @@ PLANB_DECL StepPolicy make_policy(const RulesView& rules) {
   policy.first_timeout = limit(rules.first_timeout);
   policy.gate = rules.gate;
   policy.kind = policy.enter_when != nullptr || policy.timeout || policy.first_timeout ? StepKind::full
-                : policy.gate != nullptr                                   ? StepKind::gated
-                : policy.schedule != nullptr || policy.classify != nullptr ? StepKind::plain
-                                                                           : StepKind::quick;
+                : policy.gate != nullptr                                               ? StepKind::gated
+                : policy.schedule != nullptr || policy.classify != nullptr             ? StepKind::plain
+                                                                                       : StepKind::quick;
   return policy;
 }
 

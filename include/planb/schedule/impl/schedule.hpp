@@ -50,8 +50,8 @@ class JitterSeeker final : public ScheduleWriter {
 
   void word(std::string_view) override {}
   void open(std::string_view name) override {
-    found = found || name == "jittered" || name == "full_jitter" || name == "equal_jitter" ||
-            name == "decorrelated_jitter";
+    found =
+        found || name == "jittered" || name == "full_jitter" || name == "equal_jitter" || name == "decorrelated_jitter";
   }
   void add(Duration) override {}
   void add(double) override {}
