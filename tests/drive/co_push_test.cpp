@@ -312,6 +312,20 @@ TEST_CASE("an element is moved or copied at once, and the sink has it as its own
     text = "changed";
     co_await std::move(first);
     co_await emit(std::move(text));
+  };
+  finish(loop, co_push_with_plan<Task<>>(two_steps(), producer, sink, no_sleep));
+  CHECK(seen == std::vector<std::string>{"a text that is longer than what fits into the object", "changed"});
+}
+
+// By value: a sink that is a coroutine must not refer to what an element was converted to for its call.
+TEST_CASE("an array is kept as one, and a sink takes it as text", "[co_push]") {
+  Loop loop;
+  std::vector<std::string> seen;
+  const auto sink = [&](std::string text) -> Task<> {
+    co_await loop.sleep(1ms);
+    seen.push_back(text);
+  };
+  const auto producer = [](Client&, auto& emit) -> Task<> {
     char buffer[] = "buffer";
     auto third = emit(buffer);
     buffer[0] = 'X';
@@ -319,8 +333,7 @@ TEST_CASE("an element is moved or copied at once, and the sink has it as its own
     co_await emit("literal");
   };
   finish(loop, co_push_with_plan<Task<>>(two_steps(), producer, sink, no_sleep));
-  CHECK(seen == std::vector<std::string>{"a text that is longer than what fits into the object", "changed", "buffer",
-                                         "literal"});
+  CHECK(seen == std::vector<std::string>{"buffer", "literal"});
 }
 
 TEST_CASE("move-only elements, of several types, to sinks by value, by reference and by rvalue", "[co_push]") {
@@ -439,7 +452,10 @@ TEST_CASE("a stop is seen between two elements: no further element reaches the s
       while (co_await emit(++i)) {
         if (!in_sink && i == 2) source.request_stop();
       }
-      CHECK_FALSE(co_await emit(99));
+      {
+        const bool wanted = co_await emit(99);
+        CHECK_FALSE(wanted);
+      }
     };
     const auto sink = [&](int x) -> Task<> {
       seen.push_back(x);
@@ -536,7 +552,10 @@ TEST_CASE("a second emit before the first is over is a Defect, whatever the prod
     Task<bool> second = emit(2);
     second.start();
     co_await loop.sleep(2s);
-    CHECK_FALSE(co_await std::move(first));
+    {
+      const bool wanted = co_await std::move(first);
+      CHECK_FALSE(wanted);
+    }
     if (!swallows) co_await std::move(second);
   };
   const std::string end = outcome(
@@ -601,7 +620,10 @@ TEST_CASE("an emitted expected-like with an error is a failure of the attempt", 
   Numbers seen;
   const auto producer = [](Client& client, auto& emit) -> Task<> {
     co_await emit(Outcome<int, Fault>(client.id));
-    if (client.id == 1) CHECK_FALSE(co_await emit(Outcome<int, Fault>(Fault{4})));
+    if (client.id == 1) {
+      const bool wanted = co_await emit(Outcome<int, Fault>(Fault{4}));
+      CHECK_FALSE(wanted);
+    }
   };
   const auto sink = [&](Outcome<int, Fault> x) -> Task<> {
     seen.push_back(*x);
@@ -681,7 +703,10 @@ TEST_CASE("committing() holds back what comes before the output, and drops it wi
       Numbers seen;
       const auto producer = [&](Client& client, auto& emit) -> Task<int> {
         for (const int x : client.id == 1 ? row.first : row.second) {
-          CHECK(co_await emit(x));
+          {
+            const bool wanted = co_await emit(x);
+            CHECK(wanted);
+          }
         }
         if (client.id == 1) throw ProviderError(503);
         co_return client.id;

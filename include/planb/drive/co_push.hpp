@@ -49,10 +49,18 @@ Task co_push(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink, Sle
 // the run and leaves unchanged, also where the producer has dropped it. Rules, events, reports and errors are those of
 // push_with_plan; `sleep`, the life of the arguments, cancelled and destroyed tasks, and CurrentMetadata are those of
 // co_run_with_plan. A stop or a timeout is seen between two elements: in between it is the producer that heeds
-// Attempt::stop(), and one that does not delays the end of its attempt.
+// Attempt::stop_token(), and one that does not delays the end of its attempt.
+//
+// No default argument for the options: GCC 12 may destroy one twice where the call is awaited.
+template <class Task, class Ctx, class Env, class F, class Sink, class Sleep>
+[[nodiscard]] Task co_push_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink, Sleep&& sleep) {
+  return detail::co_push<Task, detail::CoPushed>(plan, std::forward<F>(producer), std::forward<Sink>(sink),
+                                                 std::forward<Sleep>(sleep), StreamOptions());
+}
+
 template <class Task, class Ctx, class Env, class F, class Sink, class Sleep>
 [[nodiscard]] Task co_push_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink, Sleep&& sleep,
-                                     StreamOptions options = {}) {
+                                     StreamOptions options) {
   return detail::co_push<Task, detail::CoPushed>(plan, std::forward<F>(producer), std::forward<Sink>(sink),
                                                  std::forward<Sleep>(sleep), std::move(options));
 }
@@ -60,8 +68,15 @@ template <class Task, class Ctx, class Env, class F, class Sink, class Sleep>
 // The same as a value: the task gives a PlanResult<T>, where T is what awaiting the producer gives, or the value inside
 // an expected-like; and always a report. Throws what try_push_with_plan throws.
 template <class Task, class Ctx, class Env, class F, class Sink, class Sleep>
+[[nodiscard]] Task co_try_push_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink,
+                                         Sleep&& sleep) {
+  return detail::co_push<Task, detail::Trying>(plan, std::forward<F>(producer), std::forward<Sink>(sink),
+                                               std::forward<Sleep>(sleep), StreamOptions());
+}
+
+template <class Task, class Ctx, class Env, class F, class Sink, class Sleep>
 [[nodiscard]] Task co_try_push_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink, Sleep&& sleep,
-                                         StreamOptions options = {}) {
+                                         StreamOptions options) {
   return detail::co_push<Task, detail::Trying>(plan, std::forward<F>(producer), std::forward<Sink>(sink),
                                                std::forward<Sleep>(sleep), std::move(options));
 }
@@ -119,9 +134,8 @@ Task co_push(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink, Sle
       static_assert(answers,
                     "planb: what awaiting the producer's result gives is itself still to be awaited (a task, a "
                     "future): its attempt would be over before it has begun. Await it in the producer");
-      constexpr bool lasts =
-          !Out::as_returned ||
-          (!(std::is_reference_v<Given> && !std::is_reference_v<R>)&&!views_temporary<Awaited, Given>);
+      constexpr bool refers = std::is_reference_v<Given> && !std::is_reference_v<R>;
+      constexpr bool lasts = !Out::as_returned || !(refers || views_temporary<Awaited, Given>);
       static_assert(lasts,
                     "planb: the task gives a view, a pointer or a reference into what ends with the attempt (the "
                     "context, or what awaiting gave); let it give what owns that, such as a std::string");
