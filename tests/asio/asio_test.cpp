@@ -239,7 +239,7 @@ TEST_CASE("cancelled inside an attempt: it ends as interrupted, nothing is tried
     asio::post(io, [&] { signal.emit(asio::cancellation_type::terminal); });
     try {
       co_await sleep_for(1h);
-    } catch (const std::system_error&) {
+    } catch (const SystemError&) {
       if (translates) throw ProviderError("connection lost");
       throw;
     }
@@ -448,12 +448,13 @@ TEST_CASE("cancelled between elements, or in the sink: no further element, no fu
   const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}, .attempts = 2, .gate = gate},
                                    {.name = "two", .provide = Client{2}}};
   const auto producer = [&](Client&, auto& emit) -> asio::awaitable<int> {
+    co_await sleep_for(0us);  // co_spawn() of Asio 1.24 throws out of run() where what is cancelled has never waited
     try {
       for (int i = 0;; ++i) {
         if (!in_sink && i == 2) signal.emit(asio::cancellation_type::terminal);  // seen by the next await
         co_await emit(i);
       }
-    } catch (const std::system_error&) {
+    } catch (const SystemError&) {
       if (translates) throw ProviderError("connection lost");
       throw;
     }

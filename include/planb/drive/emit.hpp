@@ -8,7 +8,6 @@
 #include <planb/drive/detail/held_back.hpp>
 #include <planb/drive/detail/push_state.hpp>
 #include <planb/engine/detail/engine.hpp>
-#include <planb/error/result_traits.hpp>
 
 #include <concepts>
 #include <memory>
@@ -40,13 +39,10 @@ class PushStream : public PushState<Rule> {
   // True while the consumer wants more, and may have it.
   template <class X>
   bool take(X&& element) {
-    if (!this->open_) return false;
-    if constexpr (ResultType<X>) {
-      if (detail::carries_error<X>(element, this->failure_.room())) return this->fail();
-    }
+    const Pass pass = this->template admit<X>(element);
+    if (pass == Pass::refused) return false;
     if constexpr (Rule::holds) {
-      if (!this->commits(element)) {
-        if (!this->open_) return false;
+      if (pass == Pass::held_back) {
         hold(std::forward<X>(element));
         return this->resume();
       }
@@ -66,6 +62,8 @@ class PushStream : public PushState<Rule> {
   }
 
  private:
+  using typename State::Pass;
+
   struct Element {
     Element() = default;
     Element(const Element&) = delete;
@@ -91,9 +89,7 @@ class PushStream : public PushState<Rule> {
 
   template <class X>
   bool give(X&& element) {
-    if (!this->deliver()) return false;
-    if (!call_sink(std::forward<X>(element))) return this->stop(End::consumer);
-    return this->resume();
+    return this->deliver() && this->resume(call_sink(std::forward<X>(element)));
   }
 
   template <class X>

@@ -16,6 +16,7 @@
 #include <planb/error/result_traits.hpp>
 
 #include <coroutine>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -75,14 +76,18 @@ class CoPushStream : public PushState<Rule> {
   template <class X>
   [[nodiscard]] EmitTask take(X&& element) {
     using Value = std::remove_cvref_t<X>;
-    static_assert(std::is_constructible_v<Value, X&&> || std::is_array_v<Value>,
+    constexpr bool kept = std::is_constructible_v<Value, X&&> || std::is_array_v<Value>;
+    static_assert(kept,
                   "planb: `co_await emit(x)` keeps the element until the sink is done with it, so it must be copyable, "
                   "or movable and emitted as an rvalue");
     static_assert(
         fits_frame<Value>,
         "planb: an element that is aligned beyond what operator new gives (`alignas`) would be misaligned in a "
         "coroutine's frame; keep it behind a pointer");
-    return hand_over<Value>(*this, HeldValue<Value>(std::forward<X>(element)), false);
+    if constexpr (kept && fits_frame<Value>) {
+      return hand_over<Value>(*this, HeldValue<Value>(std::forward<X>(element)), false);
+    }
+    std::abort();  // never: one of the sentences above was said, or the task was returned
   }
 
   // Whether there is something to give at the end of a producer.
@@ -102,6 +107,8 @@ class CoPushStream : public PushState<Rule> {
   }
 
  private:
+  using typename State::Pass;
+
   struct Element {
     Element() = default;
     Element(const Element&) = delete;
@@ -157,12 +164,10 @@ class CoPushStream : public PushState<Rule> {
     const Turn turn(stream, released);
     if (!turn.open()) co_return false;
     if (!released) {
-      if constexpr (ResultType<Value>) {
-        if (detail::carries_error<Value>(element.value, stream.failure_.room())) co_return stream.fail();
-      }
+      const Pass pass = stream.template admit<Value>(element.value);
+      if (pass == Pass::refused) co_return false;
       if constexpr (Rule::holds) {
-        if (!stream.commits(std::as_const(element.value))) {
-          if (!turn.open()) co_return false;
+        if (pass == Pass::held_back) {
           stream.held_.keep(std::make_unique<Kept<Value>>(std::move(element)));
           co_return stream.resume();
         }
@@ -208,8 +213,7 @@ class CoPushStream : public PushState<Rule> {
       }
 #endif
       if (!turn.open()) co_return false;
-      if (!wants_more) co_return stream.stop(End::consumer);
-      co_return stream.resume();
+      co_return stream.resume(wants_more);
     }
     co_return false;
   }

@@ -40,32 +40,21 @@ struct CoPushBody : PlanContexts<Ctx> {
   }
 };
 
-// Looks at what awaiting the producer gave, and keeps it: see keep_answer(). What an attempt gives whose consumer wants
-// no more is given back as it is, where it can be.
+// Looks at what awaiting the producer gave, and keeps it: see is_final() and keep_answer().
 template <class Out, class R, class Kept, class Given, class F, class Stream>
 void keep_pushed(Given&& given, F& fn, const Stream& stream, FailureKeeper& failure, AnswerRoom<Kept>& answer) {
-  if (stream.end() == Stream::End::consumer) {
-    bool as_it_is = true;
-    if constexpr (!Out::as_returned && ResultType<R>) {
-      if (!detail::is_answered(failure.room(), [&] { as_it_is = detail::has_value(std::as_const(given)); })) {
-        failure.filled();
-        return;
-      }
-    }
-    if (as_it_is) {
-      failure.answered();
-      answer.keep(std::forward<Given>(given));
-      return;
-    }
+  bool is_final = false;
+  if (!detail::is_answered(failure.room(),
+                           [&] { is_final = detail::is_final<Out, R>(stream, std::as_const(given)); })) {
+    failure.filled();
+    return;
+  }
+  if (is_final) {
+    failure.answered();
+    answer.keep(std::forward<Given>(given));
+    return;
   }
   detail::keep_answer<R>(std::forward<Given>(given), fn, failure, answer);
-}
-
-// Whether the attempt is a success, now that its producer's own result is good and what was held back has been given:
-// see settles_well().
-template <class Stream>
-[[nodiscard]] bool ended_well(const Stream& stream) {
-  return stream.end() == Stream::End::consumer || stream.end() == Stream::End::none;
 }
 
 // The PlanResult of a success, of which the engine hears then.

@@ -6,11 +6,13 @@
 #include <planb/detail/config.hpp>
 #include <planb/engine/detail/engine.hpp>
 #include <planb/error/detail/failure_room.hpp>
+#include <planb/error/result_traits.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 
 namespace planb::inline PLANB_ABI::detail {
@@ -51,7 +53,7 @@ class PushState {
 #endif
 
  protected:
-  PushState(Engine& run, Rule rule) noexcept : run_(run), rule_(rule) {}
+  PushState(Engine& run, Rule rule) noexcept : rule_(rule), run_(run) {}
 
   void begin() noexcept {
     end_ = End::none;
@@ -60,20 +62,29 @@ class PushState {
     if constexpr (Rule::holds) rule_.begin_attempt();
   }
 
+  enum class Pass : unsigned char { refused, held_back, given };
+
+  // What becomes of an element. `X` as for carries_error().
   template <class X>
-  [[nodiscard]] bool commits(const X& element) {
-    bool commits = false;
-    if (!detail::is_answered(failure_.room(), [&] { commits = rule_.commits(element); })) return fail();
-    return commits;
+  [[nodiscard]] Pass admit(std::remove_reference_t<X>& element) {
+    if (!open_) return Pass::refused;
+    if constexpr (ResultType<X>) {
+      if (detail::carries_error<X>(element, failure_.room())) return fail();
+    }
+    if constexpr (Rule::holds) {
+      bool commits = false;
+      const auto ask = [&] { commits = rule_.commits(std::as_const(element)); };
+      if (!detail::is_answered(failure_.room(), ask)) return fail();
+      if (!commits) return open_ ? Pass::held_back : Pass::refused;
+    }
+    return Pass::given;
   }
 
+  // Before an element is given, and when one was kept or its consumer is done with it. False: no more may pass.
   bool deliver() { return run_.deliver() || stop(End::cut_short); }
   bool resume() { return run_.resume() || stop(End::cut_short); }
+  bool resume(bool wants_more) { return wants_more ? resume() : stop(End::consumer); }
 
-  bool fail() noexcept {
-    failure_.filled();
-    return stop(End::failed);
-  }
   bool stop(End end) noexcept {
     end_ = end;
     open_ = false;
@@ -87,7 +98,6 @@ class PushState {
   }
 #endif
 
-  Engine& run_;
   [[no_unique_address]] Rule rule_;
   End end_ = End::none;
   bool open_ = false;  // elements may pass
@@ -95,6 +105,15 @@ class PushState {
 #if PLANB_HAS_EXCEPTIONS
   std::exception_ptr thrown_;
 #endif
+
+ private:
+  Pass fail() noexcept {
+    failure_.filled();
+    stop(End::failed);
+    return Pass::refused;
+  }
+
+  Engine& run_;
 };
 
 }  // namespace planb::inline PLANB_ABI::detail
