@@ -88,7 +88,7 @@ void a_stream_falls_back() {
     seen.push_back(x);
     co_return x != 21;
   };
-  const Reply answer = sync_wait(co_push_with_plan<Task<Reply>>(plan, producer, sink, sleep));
+  Reply answer = sync_wait(co_push_with_plan<Task<Reply>>(plan, producer, sink, sleep));
   EXPECT(answer.has_value() && *answer == 1);
   EXPECT((seen == std::vector<int>{10, 11, 20, 21}));
   const auto failing = [](Client&, auto&) -> Task<Reply> { co_return Error("down"); };
