@@ -22,7 +22,7 @@ using namespace scene;
 using model::small_scope::Fails;
 
 constexpr std::size_t longest_script = 4;
-constexpr int usual_share = 4999;
+constexpr int usual_share = 9973;
 
 int number_from(const char* variable, int otherwise) {
   const char* const text = std::getenv(variable);
