@@ -1,6 +1,6 @@
-// libcurl's CURLcode as a std::error_code, with what each result is to the rest of a program: which of them mean that the
-// connection failed, and which that time ran out. planb's classifiers read that, whether the code is thrown, returned, or
-// inside a std::system_error. To copy.
+// libcurl's CURLcode as a std::error_code, with what each result is to the rest of a program: which of them mean that
+// the connection failed, and which that time ran out. planb's classifiers read that, whether the code is thrown,
+// returned, or inside a std::system_error. To copy.
 #pragma once
 
 #include <curl/curl.h>
@@ -13,9 +13,7 @@ namespace error_codes {
 class CurlCategory final : public std::error_category {
  public:
   [[nodiscard]] const char* name() const noexcept override { return "curl"; }
-  [[nodiscard]] std::string message(int code) const override {
-    return curl_easy_strerror(static_cast<CURLcode>(code));
-  }
+  [[nodiscard]] std::string message(int code) const override { return curl_easy_strerror(static_cast<CURLcode>(code)); }
 
   // What has no row is about the request, the certificates or this program: trying again does not help.
   [[nodiscard]] std::error_condition default_error_condition(int code) const noexcept override {

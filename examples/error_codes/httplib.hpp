@@ -1,6 +1,6 @@
 // cpp-httplib's Error as a std::error_code, with what each is to the rest of a program: which of them mean that the
-// connection failed, and which that time ran out. planb's classifiers read that, whether the code is thrown, returned, or
-// inside a std::system_error. To copy.
+// connection failed, and which that time ran out. planb's classifiers read that, whether the code is thrown, returned,
+// or inside a std::system_error. To copy.
 #pragma once
 
 #include <httplib.h>

@@ -37,10 +37,12 @@ TEST_CASE("an error with a status of Beast's is classified by its number") {
   CHECK(classifier(planb::Cause::of(HttpError{http::status::unauthorized})).failure_class == planb::FailureClass::auth);
   CHECK(classifier(planb::Cause::of(HttpError{http::status::bad_request})).action == planb::Action::abort);
 
-  const auto plan = planb::ExecutionPlan<http::status>{
-      {.name = "busy", .provide = http::status::too_many_requests, .attempts = 2, .schedule = planb::spaced(1s)},
-      {.name = "no key", .provide = http::status::unauthorized, .attempts = 2},
-      {.name = "works", .provide = http::status::ok}}.with_classifier(classifier);
+  const auto plan =
+      planb::ExecutionPlan<http::status>{
+          {.name = "busy", .provide = http::status::too_many_requests, .attempts = 2, .schedule = planb::spaced(1s)},
+          {.name = "no key", .provide = http::status::unauthorized, .attempts = 2},
+          {.name = "works", .provide = http::status::ok}}
+          .with_classifier(classifier);
   const AttemptLog log;
   VirtualClock clock;
   const auto call = [](http::status status) {

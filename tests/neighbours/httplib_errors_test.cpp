@@ -56,8 +56,8 @@ struct Endpoint {
 
 TEST_CASE("cpp-httplib's errors are connection errors, timeouts, or neither") {
   const auto class_of = [](httplib::Error code) { return classifier(planb::Cause::of(code)).failure_class; };
-  for (const auto code : {httplib::Error::Connection, httplib::Error::SSLConnection, httplib::Error::Read,
-                          httplib::Error::Write}) {
+  for (const auto code :
+       {httplib::Error::Connection, httplib::Error::SSLConnection, httplib::Error::Read, httplib::Error::Write}) {
     CAPTURE(httplib::to_string(code));
     CHECK(class_of(code) == FailureClass::connection);
   }
@@ -72,22 +72,25 @@ TEST_CASE("cpp-httplib's errors are connection errors, timeouts, or neither") {
 
 TEST_CASE("a request that comes to nobody, and one whose answer is no good, behind a plan") {
   const Server server;
-  const auto plan = planb::ExecutionPlan<Endpoint>{
-      {.name = "nobody", .provide = Endpoint{1, "/"}, .attempts = 2, .schedule = planb::spaced(1s)},
-      {.name = "busy", .provide = Endpoint{server.port, "/busy"}, .attempts = 2, .schedule = planb::spaced(1s)},
-      {.name = "works", .provide = Endpoint{server.port, "/"}},
-  }.with_classifier(classifier);
+  const auto plan =
+      planb::ExecutionPlan<Endpoint>{
+          {.name = "nobody", .provide = Endpoint{1, "/"}, .attempts = 2, .schedule = planb::spaced(1s)},
+          {.name = "busy", .provide = Endpoint{server.port, "/busy"}, .attempts = 2, .schedule = planb::spaced(1s)},
+          {.name = "works", .provide = Endpoint{server.port, "/"}},
+      }
+          .with_classifier(classifier);
   const AttemptLog log;
   VirtualClock clock;
-  const std::string answer = planb::run_with_plan(
-      plan,
-      [](const Endpoint& to) {
-        const httplib::Result result = httplib::Client("127.0.0.1", to.port).Get(to.path);
-        if (!result) throw std::system_error(result.error());
-        if (result->status != 200) throw planb::ProviderError(result->status, "no good");
-        return result->body;
-      },
-      {.on_event = log, .clock = &clock});
+  const std::string answer = planb::run_with_plan(plan,
+                                                  [](const Endpoint& to) {
+                                                    const httplib::Result result =
+                                                        httplib::Client("127.0.0.1", to.port).Get(to.path);
+                                                    if (!result) throw std::system_error(result.error());
+                                                    if (result->status != 200)
+                                                      throw planb::ProviderError(result->status, "no good");
+                                                    return result->body;
+                                                  },
+                                                  {.on_event = log, .clock = &clock});
   CHECK(answer == "answer");
   CHECK(log.names() == std::vector<std::string>{"nobody", "nobody", "busy", "busy", "works"});
   const std::vector<planb::AttemptFailure> failures = log.of<planb::AttemptFailure>();
