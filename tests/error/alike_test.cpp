@@ -176,7 +176,7 @@ struct Errc {
   using Error = std::errc;
   using Named = Error;
   static Error make() { return std::errc::connection_refused; }
-  static Said says() { return {.message = "error " + std::to_string(ECONNREFUSED)}; }
+  static Said says() { return {.message = std::make_error_code(std::errc::connection_refused).message()}; }
 };
 
 struct ErrorCode {

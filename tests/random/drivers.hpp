@@ -87,11 +87,13 @@ enum class Driver {
   run_returning,
   try_run,
   by_hand,
+  coroutine,
   retry,
   run_without_options,
   try_without_options,
   pull,
   push,
+  try_push,
   push_void,
   co_push,
   co_push_void
@@ -100,11 +102,13 @@ constexpr const char* driver_names[] = {"run_with_plan, errors thrown",
                                         "run_with_plan, errors returned",
                                         "try_run_with_plan",
                                         "PlanRun by hand",
+                                        "co_run_with_plan",
                                         "retry",
                                         "run_with_plan without options",
                                         "try_run_with_plan without options",
                                         "a pulled stream",
                                         "a pushed stream",
+                                        "a pushed stream, as a value",
                                         "a pushed stream, errors as elements",
                                         "a stream pushed in a coroutine",
                                         "a stream pushed in a coroutine, errors as elements"};
@@ -112,11 +116,13 @@ constexpr Driver drivers[] = {Driver::run,
                               Driver::run_returning,
                               Driver::try_run,
                               Driver::by_hand,
+                              Driver::coroutine,
                               Driver::retry,
                               Driver::run_without_options,
                               Driver::try_without_options,
                               Driver::pull,
                               Driver::push,
+                              Driver::try_push,
                               Driver::push_void,
                               Driver::co_push,
                               Driver::co_push_void};
@@ -131,7 +137,7 @@ inline bool has_options(Driver driver) {
 }
 
 inline bool suits(const Case& c, Driver driver) {
-  if (driver == Driver::by_hand && c.accepting) return false;  // it asks no check
+  if ((driver == Driver::by_hand || driver == Driver::coroutine) && c.accepting) return false;  // they ask no check
   return has_options(driver) || (model::timeless(c) && !c.original);
 }
 
@@ -146,6 +152,7 @@ inline Case played_by(Driver driver, const Case& c) {
     case Driver::retry: return model::for_retry(c);
     case Driver::pull: return model::as_stream(c, Form::pull);
     case Driver::push:
+    case Driver::try_push:
     case Driver::co_push: return model::as_stream(c, Form::push);
     case Driver::push_void:
     case Driver::co_push_void: return model::as_stream(c, Form::push_void);
@@ -162,6 +169,19 @@ inline void by_hand(Scene& scene, const planb::ExecutionPlan<Client>& plan, Seen
   });
   seen.report = lines_of(run.report());
   seen.outcome = model::text(run.end());
+}
+
+inline void in_coroutine(Scene& scene, const planb::ExecutionPlan<Client>& plan, Seen& seen) {
+  const auto use = [&scene](Client& client, const planb::Attempt& attempt) -> planb::Task<Outcome> {
+    co_return scene.use(client, attempt);
+  };
+  const auto sleep = [&scene](Duration time, const planb::StopToken& stop) -> planb::Task<> {
+    scene.clock.sleep_until(scene.clock.now() + time, stop);
+    co_return;
+  };
+  Outcome outcome = planb::sync_wait(planb::co_run_with_plan<planb::Task<Outcome>>(plan, use, sleep, scene.options()));
+  seen.outcome =
+      outcome.has_value() ? "gives " + std::to_string(*outcome) : "returns " + std::to_string(outcome.error().status);
 }
 
 template <class Throwing, class Returning, class Alone>
@@ -255,7 +275,7 @@ void with_prelude(Scene& scene, const Source& source, const Run& run) {
   run(planb::committing(source, commits, static_cast<std::size_t>(scene.what.stream.prelude_limit)));
 }
 
-inline void stream(Scene& scene, const planb::ExecutionPlan<Client>& plan, Seen& seen) {
+inline void stream(Scene& scene, const planb::ExecutionPlan<Client>& plan, Driver driver, Seen& seen) {
   const auto options = scene.options<planb::StreamOptions>();
   switch (scene.what.form) {
     case Form::call: break;
@@ -278,6 +298,12 @@ inline void stream(Scene& scene, const planb::ExecutionPlan<Client>& plan, Seen&
       };
       const auto sink = [&scene](int element) { return scene.consume(element); };
       return with_prelude(scene, producer, [&](const auto& with) {
+        if (driver == Driver::try_push) {
+          const auto result = planb::try_push_with_plan(plan, with, sink, options);
+          seen.report = lines_of(result.report());
+          seen.outcome = "gives " + std::to_string(result.value());
+          return;
+        }
         Outcome outcome = planb::push_with_plan(plan, with, sink, options);
         seen.outcome = outcome.has_value() ? "gives " + std::to_string(*outcome)
                                            : "returns " + std::to_string(outcome.error().status);
@@ -353,9 +379,11 @@ inline Seen play(const Case& c, Driver driver, model::Draws& draws) {
       if (driver == Driver::co_push || driver == Driver::co_push_void) {
         co_stream(scene, plan, seen);
       } else if (c.form != Form::call) {
-        stream(scene, plan, seen);
+        stream(scene, plan, driver, seen);
       } else if (driver == Driver::by_hand) {
         by_hand(scene, plan, seen);
+      } else if (driver == Driver::coroutine) {
+        in_coroutine(scene, plan, seen);
       } else if (c.accepting) {
         drive(scene, plan, driver, seen, planb::accepting(throwing, accepts), planb::accepting(returning, accepts),
               planb::accepting(alone, accepts));
@@ -413,9 +441,11 @@ inline std::string difference(const Case& c, Driver driver) {
     });
     expected.gates = seen.gates;
   }
-  const bool as_value = driver == Driver::try_run || driver == Driver::try_without_options;
+  const bool as_value =
+      driver == Driver::try_run || driver == Driver::try_without_options || driver == Driver::try_push;
   if (driver == Driver::by_hand) expected.outcome = model::text(expected.end);
-  if (as_value && expected.end != planb::RunEnd::succeeded && expected.end != planb::RunEnd::defect) {
+  const bool sink_threw = expected.outcome == "throws sink";  // which leaves unchanged
+  if (as_value && !sink_threw && expected.end != planb::RunEnd::succeeded && expected.end != planb::RunEnd::defect) {
     expected.outcome = expected.plan_error;
   }
   out += difference("what happened", expected.lines, seen.lines);

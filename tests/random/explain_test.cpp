@@ -316,6 +316,7 @@ class Player {
     options.budget = setting_.budget;
     options.clock = &clock_;
     options.entry = setting_.entry;
+    options.seed = dice_.next();  // so that a jitter, too, is the same when a case is run again
     return options;
   }
   planb::StreamOptions stream_options() {

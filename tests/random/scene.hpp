@@ -350,7 +350,7 @@ struct Scene {
   // --- Events ---
 
   void see(const planb::Event& event) {
-    event.visit([this](const auto& e) { see(e); });
+    event.visit([this](const auto& e) { this->see(e); });
     const bool counts = event.get_if<planb::FirstOutput>() == nullptr && event.get_if<planb::RunFinish>() == nullptr;
     if (counts) stop_if(StopAt::event, ++events);
   }

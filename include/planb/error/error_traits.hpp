@@ -452,6 +452,12 @@ template <class E>
                                       std::conditional_t<std::is_same_v<E, long double>, long double, double>,
                                       std::conditional_t<std::is_signed_v<E>, long long, unsigned long long>>;
     text = detail::number_text(static_cast<Widest>(e));
+  } else if constexpr (is_system_enum<E>) {
+    if constexpr (std::is_error_code_enum_v<E>) {
+      text = std::error_code(e).message();
+    } else {
+      text = std::error_condition(e).message();
+    }
   } else if constexpr (std::is_enum_v<E>) {
     text = "error " + detail::number_text(static_cast<long long>(static_cast<std::underlying_type_t<E>>(e)));
   } else if constexpr (is_text<E>) {
