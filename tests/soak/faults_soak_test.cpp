@@ -23,13 +23,24 @@
 #include <utility>
 #include <vector>
 
+#if defined(__SANITIZE_THREAD__)
+#define SOAK_COUNTS_MEMORY 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SOAK_COUNTS_MEMORY 0
+#endif
+#endif
+#ifndef SOAK_COUNTS_MEMORY
+#define SOAK_COUNTS_MEMORY 1
+#endif
+
 namespace {
 
 std::atomic<long> live{0};                  // pieces of memory
 thread_local constinit int to_failure = 0;  // 0: none is due
 std::atomic<long> refused{0};
 
-void* allocate(std::size_t size) {
+[[maybe_unused]] void* allocate(std::size_t size) {
   if (to_failure != 0 && --to_failure == 0) {
     refused.fetch_add(1, std::memory_order_relaxed);
     throw std::bad_alloc();
@@ -40,19 +51,21 @@ void* allocate(std::size_t size) {
   return memory;
 }
 
-void release(void* memory) noexcept {
+[[maybe_unused]] void release(void* memory) noexcept {
   if (memory != nullptr) live.fetch_sub(1, std::memory_order_relaxed);
   std::free(memory);
 }
 
 }  // namespace
 
+#if SOAK_COUNTS_MEMORY
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
 void operator delete(void* memory) noexcept { release(memory); }
 void operator delete(void* memory, std::size_t) noexcept { release(memory); }
 void operator delete[](void* memory) noexcept { release(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
+#endif
 
 namespace {
 
@@ -271,6 +284,6 @@ TEST_CASE("faults at random in every driver: every start has its end, no permit 
   CHECK(most <= 8);
   CHECK(runs > 1'000);
   CHECK(thrown > 100);
-  CHECK(refused > 50);
+  CHECK((refused > 50 || SOAK_COUNTS_MEMORY == 0));
   CHECK(opened > 10);
 }
