@@ -5,7 +5,8 @@
 #include <planb/detail/config.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/gate/circuit_breaker_options.hpp>
-#include <planb/gate/detail/sync.hpp>
+#include <planb/gate/detail/atomic.hpp>
+#include <planb/gate/detail/mutex.hpp>
 #include <planb/gate/gate.hpp>
 #include <planb/gate/snapshot.hpp>
 #include <planb/time/clock.hpp>

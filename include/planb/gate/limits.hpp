@@ -3,7 +3,8 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
-#include <planb/gate/detail/sync.hpp>
+#include <planb/gate/detail/atomic.hpp>
+#include <planb/gate/detail/mutex.hpp>
 #include <planb/gate/gate.hpp>
 #include <planb/gate/snapshot.hpp>
 #include <planb/time/clock.hpp>

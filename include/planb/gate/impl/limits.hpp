@@ -4,7 +4,7 @@
 
 #include <planb/detail/config.hpp>
 #include <planb/detail/refuse.hpp>
-#include <planb/gate/detail/sync.hpp>
+#include <planb/gate/detail/mutex.hpp>
 #include <planb/gate/gate.hpp>
 #include <planb/gate/limits.hpp>
 #include <planb/gate/snapshot.hpp>
