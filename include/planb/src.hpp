@@ -38,6 +38,12 @@
 #include <planb/error/impl/provider_error.hpp>
 #include <planb/error/impl/rate_limit_field.hpp>
 #include <planb/error/impl/retry_after.hpp>
+#include <planb/gate/impl/all_of.hpp>
+#include <planb/gate/impl/circuit_breaker.hpp>
+#include <planb/gate/impl/circuit_breaker_options.hpp>
+#include <planb/gate/impl/limits.hpp>
+#include <planb/gate/impl/registry.hpp>
+#include <planb/gate/impl/snapshot.hpp>
 #include <planb/observe/impl/explain.hpp>
 #include <planb/observe/impl/explanation.hpp>
 #include <planb/plan/impl/attempt.hpp>

@@ -7,6 +7,7 @@
 #include <planb/error/provider_error.hpp>
 #include <planb/gates.hpp>
 #include <planb/run.hpp>
+#include <planb/stream.hpp>
 #include <planb/testing.hpp>
 
 #include <atomic>
@@ -20,6 +21,10 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#if PLANB_HAS_STOP_TOKEN
+#include <stop_token>
+#endif
 
 namespace {
 
@@ -203,27 +208,62 @@ TEST_CASE("a run tells the reason, the words and the name of the gate that refus
   CHECK(skips[0].gate == "maintenance window");
 }
 
-TEST_CASE("however a run ends inside its attempt, no place and no probe is lost, and what began stays paid") {
+TEST_CASE("however a run ends inside its attempt, no place is lost, and what began stays paid") {
   planb::testing::VirtualClock clock;
   const auto places = planb::concurrency_limit({.limit = 1});
   const auto rate = planb::rate_limit({.permits = 100, .period = 1h});
-  const planb::ExecutionPlan<int> plan{{.provide = 1, .gate = planb::all_of(places, rate)}};
+  const auto budget = planb::retry_budget({.ratio = 0, .burst = 100});
+  // A retry, so that its budget pays too.
+  const planb::ExecutionPlan<int> plan{
+      {.provide = 1, .attempts = 2, .schedule = planb::spaced(0s), .gate = planb::all_of(places, rate, budget)}};
   const planb::RunOptions options{.clock = &clock};
+  const auto fails_first = [](auto what) {
+    return [what](int, const planb::Attempt& attempt) {
+      if (attempt.attempt == 1) throw planb::ProviderError(503);
+      what();
+    };
+  };
   for (int round = 0; round != 3; ++round) {
-    run_with_plan(
-        plan, [](int&) {}, options);
-    CHECK_THROWS(run_with_plan(
-        plan, [](int&) { throw planb::ProviderError(503); }, options));
-    CHECK_THROWS(run_with_plan(
-        plan, [](int&) { throw planb::Defect("bug"); }, options));
+    run_with_plan(plan, fails_first([] {}), options);
+    CHECK_THROWS(run_with_plan(plan, fails_first([] { throw planb::ProviderError(503); }), options));
+    CHECK_THROWS(run_with_plan(plan, fails_first([] { throw planb::Defect("bug"); }), options));
+    CHECK_THROWS(run_with_plan(plan, fails_first([] { throw 1; }), options));
     {
       planb::PlanRun<int> abandoned(plan, options);
       REQUIRE(abandoned.next() == planb::RunPhase::attempt);
+      abandoned.fail(Cause::timed_out());
+      REQUIRE(abandoned.next() == planb::RunPhase::attempt);
       CHECK(places->running() == 1);
     }
+    {
+      auto stream = planb::stream_with_plan(plan,
+                                            [](int, const planb::Attempt& attempt) {
+                                              if (attempt.attempt == 1) throw planb::ProviderError(503);
+                                              return std::vector<int>{1, 2};
+                                            },
+                                            {.clock = &clock});
+      CHECK(*stream.begin() == 1);
+      CHECK(places->running() == 1);
+    }
+#if PLANB_HAS_STOP_TOKEN
+    {
+      std::stop_source source;
+      planb::RunOptions stopped = options;
+      stopped.stop = source.get_token();
+      CHECK_THROWS_AS(run_with_plan(plan, fails_first([&] {
+                                      source.request_stop();
+                                      throw planb::ProviderError("gave up");
+                                    }),
+                                    stopped),
+                      planb::PlanInterrupted);
+    }
+#else
+    CHECK_THROWS(run_with_plan(plan, fails_first([] { throw 2; }), options));
+#endif
     CHECK(places->running() == 0);
+    CHECK(rate->snapshot().available == 100 - (round + 1) * 14);
+    CHECK(budget->snapshot().available == 100 - (round + 1) * 7);
   }
-  CHECK(rate->snapshot().available == 100 - 3 * 4);
 }
 
 TEST_CASE("threads that share a list of gates leave no permit behind") {

@@ -70,14 +70,14 @@ struct Model {
     enum { good, slow, bad } what;
   };
 
-  explicit Model(const Rules& r) : rules(r) {}
+  explicit Model(const Rules& r) : rules(r), period(r.grows ? never : r.open_for) {}
 
   Rules rules;
   CircuitState state = CircuitState::closed;
   std::int64_t generation = 0;
   std::int64_t open_until = 0;
   std::int64_t openings = 0;
-  std::int64_t period = 0;
+  std::int64_t period;  // the last one; before the first, where it is not known, as long as can be
   std::int64_t succeeded = 0;
   std::vector<std::int64_t> row;
   std::vector<Outcome> outcomes;
@@ -114,7 +114,8 @@ struct Model {
   void admit(int id, std::int64_t now) {
     if (state == CircuitState::open) change(CircuitState::half_open, now);
     const bool probe = state == CircuitState::half_open;
-    calls[id] = {generation, probe, now, now + (rules.probe_timeout != 0 ? rules.probe_timeout : period)};
+    const std::int64_t lasts = rules.probe_timeout != 0 ? rules.probe_timeout : period;
+    calls[id] = {generation, probe, now, lasts == never ? never : now + lasts};
   }
   std::int64_t count(int what) const {
     std::int64_t last = -1;
@@ -131,6 +132,14 @@ struct Model {
     openings = before + 1;
     period = rules.grows ? rules.open_for * openings : rules.open_for;
     open_until = now + (std::max)(period, hint);
+  }
+  void force_open(std::int64_t until, std::int64_t now) {
+    if (state == CircuitState::open) {
+      open_until = (std::max)(open_until, until);
+    } else {
+      change(CircuitState::open, now);
+      open_until = until;
+    }
   }
   void good_probe(Call& call, std::int64_t now) {
     call.over = true;
@@ -201,6 +210,7 @@ TEST_CASE("a breaker does what its model does, over random histories") {
   std::size_t closings = 0;
   std::size_t late = 0;
   std::size_t slow = 0;
+  std::size_t forced = 0;
   for (std::uint64_t seed = 1; seed <= 4'000; ++seed) {
     CAPTURE(seed);
     Random draw{seed};
@@ -248,6 +258,11 @@ TEST_CASE("a breaker does what its model does, over random histories") {
       } else if (action == 45) {
         breaker.reset(at);
         model.change(CircuitState::closed, now);
+      } else if (action == 46) {
+        const std::int64_t until = draw(8) == 0 ? never : now + draw(15);
+        breaker.force_open(until == never ? std::nullopt : std::optional<TimePoint>(TimePoint{Duration(until)}), at);
+        model.force_open(until, now);
+        ++forced;
       } else {
         const auto chosen = std::next(out.begin(), draw(static_cast<std::int64_t>(out.size())));
         const int id = chosen->first;
@@ -298,4 +313,5 @@ TEST_CASE("a breaker does what its model does, over random histories") {
   CHECK(closings > 4'000);
   CHECK(late > 1'000);
   CHECK(slow > 1'000);
+  CHECK(forced > 1'000);
 }

@@ -157,6 +157,72 @@ TEST_CASE("threads that arrive at the end of the open period: probes stay bounde
   }
 }
 
+TEST_CASE("a reset among outcomes that a ratio counts: none of an earlier generation is in the window afterwards",
+          "[interleavings]") {
+  std::unique_ptr<CircuitBreaker> breaker;
+  std::optional<planb::Permit> permits[2];
+  std::size_t wrong = 0;
+  const Cause cause = Cause::timed_out();
+  const auto fails = [&] { permits[0]->failed(cause, at(1s)); };
+  const auto succeeds = [&] { permits[1]->succeeded(at(1s)); };
+  const auto resets = [&] { breaker->reset(at(2s)); };
+  for (const bool slow : {false, true}) {
+    for (const int minimum : {1, 2}) {
+      const std::size_t all = Explorer().run(
+          [&] {
+            for (auto& permit : permits) permit.reset();
+            planb::CircuitBreakerOptions options{.failure_ratio = 0.5, .minimum_calls = minimum};
+            if (slow) options.slow_call = 1s;
+            breaker = std::make_unique<CircuitBreaker>(options);
+            for (auto& permit : permits) permit.emplace(std::move(*breaker->admit(at(0s)).permit));
+            return Explorer::Threads{fails, succeeds, resets};
+          },
+          [&] {
+            const CircuitSnapshot seen = breaker->snapshot();
+            wrong += seen.state == CircuitState::closed && seen.counts == planb::CircuitCounts{} ? 0 : 1;
+            // What comes now is counted as in a new one.
+            breaker->admit(at(3s)).permit->succeeded(at(3s));
+            wrong += breaker->snapshot().counts.calls == 1 ? 0 : 1;
+          });
+      CHECK(all >= 8);
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a probe's first output, its late failure and threads that arrive: it is closed afterwards",
+          "[interleavings]") {
+  std::unique_ptr<CircuitBreaker> breaker;
+  std::optional<planb::Permit> probe;
+  const Cause cause = Cause::timed_out();
+  const auto streams = [&] {
+    probe->first_output(at(11s));
+    probe->failed(cause, at(12s));
+  };
+  const auto arrives = [&] {
+    Admission admission = breaker->admit(at(11s));
+    if (admission.permit) admission.permit->succeeded(at(11s));
+  };
+  for (const bool two_more : {false, true}) {
+    std::size_t wrong = 0;
+    const std::size_t all = Explorer().run(
+        [&] {
+          probe.reset();
+          breaker =
+              std::make_unique<CircuitBreaker>(planb::CircuitBreakerOptions{.failure_threshold = 1, .open_for = 10s});
+          breaker->force_open(at(10s), at(0s));
+          probe.emplace(std::move(*breaker->admit(at(10s)).permit));
+          return two_more ? Explorer::Threads{streams, arrives, arrives} : Explorer::Threads{streams, arrives};
+        },
+        [&] {
+          const CircuitSnapshot seen = breaker->snapshot();
+          wrong += seen.state == CircuitState::closed && seen.probes_running == 0 && consistent(*breaker) ? 0 : 1;
+        });
+    CHECK(wrong == 0);
+    CHECK(all >= 3);
+  }
+}
+
 TEST_CASE("all or none: threads that share a place and a retry take neither without the other", "[interleavings]") {
   std::shared_ptr<planb::ConcurrencyLimit> places;
   std::shared_ptr<planb::RetryBudget> budget;

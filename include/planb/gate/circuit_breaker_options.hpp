@@ -206,4 +206,15 @@ struct CircuitBreakerOptions {
   CircuitHook on_change = {};
 };
 
+namespace detail {
+
+// Refuses options that make no sense, with std::invalid_argument.
+void check(const CircuitBreakerOptions& options);
+
+}  // namespace detail
+
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/gate/impl/circuit_breaker_options.hpp>  // IWYU pragma: export
+#endif

@@ -4,7 +4,7 @@
 
 #include <planb/detail/config.hpp>
 #include <planb/error/cause.hpp>
-#include <planb/gate/detail/sync.hpp>
+#include <planb/gate/detail/atomic.hpp>
 #include <planb/gate/reason.hpp>
 #include <planb/time/clock.hpp>
 #include <planb/time/duration.hpp>

@@ -17,7 +17,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -37,18 +36,10 @@ class GateRegistry {
 
   // The gate of that name. It is called by it too, where `options.name` says nothing else. Options that make no sense
   // are refused, with std::invalid_argument, and change nothing.
-  std::shared_ptr<CircuitBreaker> circuit_breaker(const std::string& name, CircuitBreakerOptions options = {}) {
-    return get<CircuitBreaker>(Kind::circuit_breaker, name, std::move(options));
-  }
-  std::shared_ptr<RateLimit> rate_limit(const std::string& name, RateLimitOptions options) {
-    return get<RateLimit>(Kind::rate_limit, name, std::move(options));
-  }
-  std::shared_ptr<ConcurrencyLimit> concurrency_limit(const std::string& name, ConcurrencyLimitOptions options) {
-    return get<ConcurrencyLimit>(Kind::concurrency_limit, name, std::move(options));
-  }
-  std::shared_ptr<RetryBudget> retry_budget(const std::string& name, RetryBudgetOptions options = {}) {
-    return get<RetryBudget>(Kind::retry_budget, name, std::move(options));
-  }
+  std::shared_ptr<CircuitBreaker> circuit_breaker(const std::string& name, CircuitBreakerOptions options = {});
+  std::shared_ptr<RateLimit> rate_limit(const std::string& name, RateLimitOptions options);
+  std::shared_ptr<ConcurrencyLimit> concurrency_limit(const std::string& name, ConcurrencyLimitOptions options);
+  std::shared_ptr<RetryBudget> retry_budget(const std::string& name, RetryBudgetOptions options = {});
 
   // A gate of your own, or all_of: `make()` is called where there is none of that name. It must not use the registry.
   template <class Make>
@@ -62,46 +53,19 @@ class GateRegistry {
   }
 
   // Null where there is none.
-  [[nodiscard]] std::shared_ptr<Gate> find(std::string_view name) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = gates_.find(name);
-    return found != gates_.end() ? found->second.gate : nullptr;
-  }
+  [[nodiscard]] std::shared_ptr<Gate> find(std::string_view name) const;
 
   // All gates, in the order of their names in the registry, which stand in the snapshots.
-  [[nodiscard]] std::vector<GateSnapshot> snapshots() const {
-    std::vector<GateSnapshot> list;
-    for (const auto& [name, gate] : all()) {
-      GateSnapshot snapshot = gate->snapshot();
-      snapshot.name = name;
-      list.push_back(std::move(snapshot));
-    }
-    return list;
-  }
+  [[nodiscard]] std::vector<GateSnapshot> snapshots() const;
 
   // As if new, and still the same gate: plans that hold it go on with it. False: there is none of that name.
-  bool reset(std::string_view name, std::optional<TimePoint> now = std::nullopt) {
-    const std::shared_ptr<Gate> gate = find(name);
-    if (gate != nullptr) gate->reset(now);
-    return gate != nullptr;
-  }
-  void reset_all(std::optional<TimePoint> now = std::nullopt) {
-    for (const auto& [name, gate] : all()) gate->reset(now);
-  }
+  bool reset(std::string_view name, std::optional<TimePoint> now = std::nullopt);
+  void reset_all(std::optional<TimePoint> now = std::nullopt);
 
   // Forgets it; plans that hold it go on with it.
-  bool erase(std::string_view name) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = gates_.find(name);
-    if (found == gates_.end()) return false;
-    gates_.erase(found);
-    return true;
-  }
+  bool erase(std::string_view name);
 
-  [[nodiscard]] std::size_t size() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return gates_.size();
-  }
+  [[nodiscard]] std::size_t size() const;
 
  private:
   enum class Kind : unsigned char { own, circuit_breaker, rate_limit, concurrency_limit, retry_budget };
@@ -113,56 +77,15 @@ class GateRegistry {
   };
 
   template <class G, class Options>
-  std::shared_ptr<G> get(Kind kind, const std::string& name, Options options) {
-    if (options.name.empty()) options.name = name;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = gates_.find(name);
-    if (found != gates_.end() && found->second.kind == kind &&
-        same(*static_cast<const Options*>(found->second.options.get()), options)) {
-      return std::static_pointer_cast<G>(found->second.gate);
-    }
-    auto made = std::make_shared<G>(options);
-    Entry entry{made, kind, std::make_shared<const Options>(std::move(options))};
-    gates_.insert_or_assign(name, std::move(entry));
-    return made;
-  }
-
-  template <class Options>
-  [[nodiscard]] static bool same(const Options& a, const Options& b) {
-    return a == b;
-  }
-  [[nodiscard]] static bool same(const RetryBudgetOptions& a, const RetryBudgetOptions& b) {
-    const auto numbers = [](const RetryBudgetOptions& options) {
-      const auto& [ratio, burst, name, patience] = options;
-      return std::tuple(std::optional<double>(ratio), burst, std::string_view(name), Duration(patience));
-    };
-    return numbers(a) == numbers(b);
-  }
-  // A new option that is not compared here does not compile.
-  [[nodiscard]] static bool same(const CircuitBreakerOptions& a, const CircuitBreakerOptions& b) {
-    const auto numbers = [](const CircuitBreakerOptions& options) {
-      const auto& [failure_threshold, failure_ratio, minimum_calls, window, open_for, half_open_probes,
-                   counts_as_failure, honour_retry_after, longest_hint, slow_call, slow_ratio, probe_timeout,
-                   failure_memory, name, patience, on_change] = options;
-      return std::tuple(failure_threshold, failure_ratio, minimum_calls, Duration(window), open_for.fixed(),
-                        half_open_probes, static_cast<bool>(counts_as_failure), honour_retry_after,
-                        Duration(longest_hint), std::optional<Duration>(slow_call), std::optional<double>(slow_ratio),
-                        std::optional<Duration>(probe_timeout), std::optional<Duration>(failure_memory),
-                        std::string_view(name), Duration(patience), static_cast<bool>(on_change));
-    };
-    return numbers(a) == numbers(b);
-  }
-
-  std::vector<std::pair<std::string, std::shared_ptr<Gate>>> all() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    std::vector<std::pair<std::string, std::shared_ptr<Gate>>> list;
-    list.reserve(gates_.size());
-    for (const auto& [name, entry] : gates_) list.emplace_back(name, entry.gate);
-    return list;
-  }
+  std::shared_ptr<G> get(Kind kind, const std::string& name, Options options);
+  [[nodiscard]] std::vector<std::pair<std::string, std::shared_ptr<Gate>>> all() const;
 
   mutable std::mutex mutex_;
   std::map<std::string, Entry, std::less<>> gates_;
 };
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/gate/impl/registry.hpp>  // IWYU pragma: export
+#endif

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
-#include <planb/gate/gate.hpp>
+#include <planb/gate/gate.hpp>  // IWYU pragma: keep ; Gate::snapshot()
 #include <planb/time/clock.hpp>
 
 #include <cstdint>
@@ -25,10 +25,8 @@ struct GateSnapshot {
   std::optional<TimePoint> open_until = std::nullopt;
 };
 
-inline GateSnapshot Gate::snapshot() const {
-  GateSnapshot snapshot{.name = std::string(name()), .kind = "gate"};
-  describe(snapshot);
-  return snapshot;
-}
-
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/gate/impl/snapshot.hpp>  // IWYU pragma: export
+#endif

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
-#include <planb/gate/detail/sync.hpp>
+#include <planb/gate/detail/mutex.hpp>
 #include <planb/time/duration.hpp>
 
 #include <algorithm>
