@@ -8,6 +8,7 @@
 #endif
 
 #include <planb/format.hpp>
+#include <planb/observe.hpp>
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
@@ -44,11 +45,19 @@ planb::AttemptFailure failure() {
           .next = {.kind = planb::NextMove::next_step}};
 }
 
+planb::Explanation explanation() {
+  return planb::explain(planb::ExecutionPlan<int>{{.name = "a", .provide = 1, .timeout = 2s}}, {.budget = 5s});
+}
+
+constexpr const char* explanation_text =
+    "a call, budget 5 s\nat worst 1 call, 2 s in all\n  a: 1 attempt; each at most 2 s\n     at worst 1 call, 2 s in "
+    "all\n";
+
 constexpr const char* failure_line = "AttemptFailure #2 step=0 openai 503 service unavailable, next step";
 
 }  // namespace
 
-TEST_CASE("events, causes and reports go into streams as their text", "[format]") {
+TEST_CASE("events, causes, reports and explanations go into streams as their text", "[format]") {
   CHECK(streamed(failure()) == failure_line);
   CHECK(streamed(Event(failure())) == failure_line);
   CHECK(streamed(planb::AttemptStart{.attempt = 1}) == "AttemptStart #1 step=0");
@@ -62,6 +71,7 @@ TEST_CASE("events, causes and reports go into streams as their text", "[format]"
     return client.id;
   });
   CHECK(streamed(result.report()) == "one: 503 busy; two: answered");
+  CHECK(streamed(explanation()) == explanation_text);
   std::ostringstream out;
   out << std::setw(12) << std::setfill('.') << Cause::timed_out();
   CHECK(out.str() == "...timed out");
@@ -85,6 +95,7 @@ TEST_CASE("{fmt} formats them as texts", "[format]") {
   CHECK(fmt::format("{}", Event(failure())) == failure_line);
   CHECK(fmt::format("[{:>12}]", Cause::timed_out()) == "[   timed out]");
   CHECK(fmt::format("{}", planb::RunReport{.end = planb::RunEnd::exhausted}) == "plan exhausted");
+  CHECK(fmt::format("{}", explanation()) == explanation_text);
   CHECK(fmt::format("{} {}", OptionalDuration(20ms), OptionalDuration()) == "20ms none");
 }
 #endif
@@ -95,6 +106,7 @@ TEST_CASE("std::format formats them as texts", "[format]") {
   CHECK(std::format("{}", Event(failure())) == failure_line);
   CHECK(std::format("[{:>12}]", Cause::timed_out()) == "[   timed out]");
   CHECK(std::format("{}", planb::RunReport{.end = planb::RunEnd::exhausted}) == "plan exhausted");
+  CHECK(std::format("{}", explanation()) == explanation_text);
   CHECK(std::format("{} {}", OptionalDuration(20ms), OptionalDuration()) == "20ms none");
 }
 #endif

@@ -272,7 +272,7 @@ inline CircuitSnapshot CircuitBreaker::snapshot() const {
 inline void CircuitBreaker::describe(GateSnapshot& snapshot) const {
   const LockGuard lock(mutex_);
   snapshot.kind = "circuit_breaker";
-  snapshot.state = to_string(state());
+  snapshot.state = to_label(state());
   if (state() == CircuitState::open) snapshot.open_until = open_until_;
 }
 
