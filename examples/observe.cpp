@@ -106,7 +106,8 @@ class Service {
       const int on = 1;
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     });
-    server_.Get("/ask", [this](const httplib::Request& request, httplib::Response& response) { ask(request, response); });
+    server_.Get("/ask",
+                [this](const httplib::Request& request, httplib::Response& response) { ask(request, response); });
     server_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
       response.set_content(watched_.metrics().to_prometheus(), "text/plain; version=0.0.4");
     });

@@ -109,8 +109,8 @@ std::string sample(const std::string& page, const std::string& series) {
 }  // namespace
 
 TEST_CASE("observe writes a line for each attempt and each run, serves its metrics, and draws on SIGUSR1") {
-  const std::filesystem::path picture = std::filesystem::temp_directory_path() /
-                                        ("planb_observe_" + std::to_string(getpid()) + ".svg");
+  const std::filesystem::path picture =
+      std::filesystem::temp_directory_path() / ("planb_observe_" + std::to_string(getpid()) + ".svg");
   std::filesystem::remove(picture);
   Program observe({"--port", "0", "--trace", picture.string()});
   httplib::Client client("127.0.0.1", port_in(observe.message()));
