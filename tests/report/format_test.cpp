@@ -115,13 +115,12 @@ TEST_CASE("std::format writes events, reports and durations where it is told to"
   std::string lines;
   planb::testing::VirtualClock clock;
   const auto write = [&](const planb::Event& event) { std::format_to(std::back_inserter(lines), "[{:.22}]\n", event); };
-  const auto result = planb::try_run_with_plan(
-      two::two_steps(),
-      [](two::Client& client) {
-        if (client.id == 1) throw planb::ProviderError(503, "busy {}");
-        return client.id;
-      },
-      {.on_event = write, .clock = &clock});
+  const auto result = planb::try_run_with_plan(two::two_steps(),
+                                               [](two::Client& client) {
+                                                 if (client.id == 1) throw planb::ProviderError(503, "busy {}");
+                                                 return client.id;
+                                               },
+                                               {.on_event = write, .clock = &clock});
   CHECK(lines ==
         "[AttemptStart #1 step=0]\n[AttemptFailure #1 ste]\n[AttemptStart #2 step=1]\n[AttemptSuccess #2 ste]\n"
         "[RunFinish succeeded, o]\n");
