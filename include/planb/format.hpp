@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Events, causes, reports and durations with operator<<, with std::format where the library has it, and with {fmt}
-// where <fmt/format.h> or <fmt/core.h> is included before this header (which may be included again after it).
-#include <planb/report/print.hpp>
+// Events, causes, reports, explanations and durations with operator<<, with std::format where the library has it, and
+// with {fmt} where <fmt/format.h> or <fmt/core.h> is included before this header (which may be included again after
+// it).
+#include <planb/observe/print.hpp>  // IWYU pragma: export
 
 #ifndef PLANB_FORMAT_HPP_STD
 #define PLANB_FORMAT_HPP_STD

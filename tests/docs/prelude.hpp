@@ -32,6 +32,8 @@
 #include <stop_token>
 #endif
 
+#include "opentelemetry.hpp"
+
 #if defined(__cpp_lib_expected) && __cpp_lib_expected >= 202202L
 #include <expected>
 #define DOCS_HAS_EXPECTED 1

@@ -2,6 +2,7 @@
 // back, on one line, of bounded length.
 #include <planb/error/cause.hpp>
 #include <planb/error/provider_error.hpp>
+#include <planb/gate/snapshot.hpp>
 #include <planb/observe/json.hpp>
 #include <planb/observe/metrics.hpp>
 #include <planb/observe/trace.hpp>
@@ -105,6 +106,18 @@ void metrics(const planb::MetricsHandler& handler, const planb::Event& event) {
   event.visit(planb::overloaded{[](const planb::AttemptStart&) {}, [&](const auto& e) { handler(e); }});
 }
 
+// A gate of the user's own may show anything.
+void gate(fuzz::Bytes& in, const planb::JsonOptions& options) {
+  planb::GateSnapshot snapshot{.name = in.line(), .kind = in.line(), .state = in.line()};
+  if (in.flag()) snapshot.available = in.number();
+  if (in.flag()) snapshot.open_until = TimePoint(Duration(in.number()));
+  const std::string line = to_json(snapshot, options);
+  check(line.find('\n') == std::string::npos, "a gate's line is one", line);
+#if HAS_READER
+  check(nlohmann::json::accept(line), "another library reads a gate's line", line);
+#endif
+}
+
 // Lines of bounded length without control characters; the picture has no element that is not ours.
 void looked_at(const planb::Trace& trace, const planb::Metrics& counted) {
   const std::string text = trace.to_text(60);
@@ -136,6 +149,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     json(event, options);
     trace(event);
     metrics(counted.handler(in.line()), event);
+    if (in.rarely()) gate(in, options);
   }
   looked_at(trace, counted);
   return 0;

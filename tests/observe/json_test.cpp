@@ -164,6 +164,16 @@ TEST_CASE("texts are cut at a character's border", "[json]") {
   CHECK(written(std::string(2000, '"')).size() == 2000);          // escapes do not count
 }
 
+TEST_CASE("what is cut are texts, and not the words that a program reads", "[json]") {
+  planb::AttemptFailure failure = failure_of(Cause::of(planb::ProviderError(503, "busy", "overloaded")));
+  failure.verdict = planb::Verdict{planb::Action::retry, true, planb::FailureClass::overloaded};
+  CHECK(to_json(failure, {.max_text = 0}) ==
+        R"({"event":"attempt_failure","attempt":2,"step_attempt":1,"step_index":1,"step_name":"","at":1.5,)"
+        R"("duration":0.02,"cause":{"kind":"error","status":503,"code":"","message":""},)"
+        R"("verdict":{"action":"retry","alert":true,"failure_class":"overloaded"},)"
+        R"("next":{"kind":"end","run_end":"exhausted","reason":"none"},"label":""})");
+}
+
 TEST_CASE("an error that cannot say what it is has a line all the same", "[json]") {
   CHECK_THAT(to_json(failure_of(Cause::of(Throws()))), Catch::Matchers::ContainsSubstring(R"("message":"<no text>")"));
   CHECK(to_json(Cause::timed_out()) == R"({"kind":"timeout","message":"timed out"})");
@@ -271,6 +281,28 @@ TEST_CASE("an explanation's line has its steps and findings, and null for what h
       R"("text":"its reserve keeps nothing back: no step comes before it; leave it out, or give it to a later step"}]})");
   const std::string none = to_json(planb::explain(plan, {.budget = 0s}));
   CHECK(none.find(R"("findings":[{"kind":"no_budget","text":"the budget)") != std::string::npos);  // of no step
+}
+
+TEST_CASE("a gate's snapshot has a line with what its kind of gate shows", "[json]") {
+  planb::testing::VirtualClock clock;
+  planb::GateRegistry gates;
+  const auto breaker = gates.circuit_breaker("openai \"eu\"", {.failure_threshold = 1, .open_for = 1500ms});
+  const auto line = [&](std::size_t gate) { return to_json(gates.snapshots().at(gate)); };
+  CHECK(line(0) == R"({"name":"openai \"eu\"","kind":"circuit_breaker","state":"closed"})");
+  breaker->force_open(at(30s));
+  CHECK(line(0) == R"({"name":"openai \"eu\"","kind":"circuit_breaker","state":"open","open_until":30})");
+  breaker->force_open();
+  CHECK(line(0) == R"({"name":"openai \"eu\"","kind":"circuit_breaker","state":"open","open_until":null})");
+  breaker->reset();
+  breaker->force_open(at(1s));
+  CHECK(breaker->admit(at(2s)).permit);
+  CHECK(line(0) == R"({"name":"openai \"eu\"","kind":"circuit_breaker","state":"half_open"})");
+
+  CHECK(to_json(planb::concurrency_limit({.limit = 3})->snapshot()) ==
+        R"({"name":"","kind":"concurrency_limit","available":3,"limit":3})");
+  const std::chrono::sys_time<std::chrono::milliseconds> wall{1770177845006ms};
+  CHECK(to_json(planb::retry_budget({.burst = 7, .name = "retries"})->snapshot(), {.wall = wall, .max_text = 3}) ==
+        R"({"time":"2026-02-04T04:04:05.006Z","name":"ret","kind":"ret","available":7,"limit":7})");
 }
 
 TEST_CASE("for_each_field tells the members of a line one by one", "[json]") {

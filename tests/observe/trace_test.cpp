@@ -262,6 +262,22 @@ TEST_CASE("sixty attempts, long names and other scripts keep their columns", "[t
   CHECK_THAT(svg, Catch::Matchers::ContainsSubstring("<title>" + std::string(200, 'n') + "</title>"));
 }
 
+TEST_CASE("in a picture letters have their width: what is long ends before what stands beside it", "[trace]") {
+  const auto drawn = [](const std::string& letter) {
+    const Trace trace;
+    record_attempt(trace, 1, std::string(200, letter[0]), 0s, 1s);
+    const std::string svg = trace.to_svg();
+    const std::size_t from = svg.find(">" + letter) + 1;
+    const std::size_t end = svg.find_first_not_of(letter, from);
+    CHECK(svg.compare(end, 10, "\xE2\x80\xA6<title>") == 0);
+    return end - from;
+  };
+  CHECK(drawn("W") == 12);
+  CHECK(drawn("N") == 15);
+  CHECK(drawn("n") == 20);
+  CHECK(drawn("i") == 31);
+}
+
 TEST_CASE("names and messages cannot break out of the picture, nor out of the line", "[trace]") {
   const Trace trace;
   trace(Event(AttemptStart{.attempt = 1, .step_name = "</text><script>x</script>", .label = "\" onload=\"x()\n&\x01"}));

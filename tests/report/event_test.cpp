@@ -530,6 +530,30 @@ TEST_CASE("handlers of other shapes", "[event]") {
   CHECK(count == 408);
 }
 
+TEST_CASE("handlers side by side are called in order, each with the events that it takes", "[event]") {
+  using Seen = std::vector<std::string>;
+  Seen seen;
+  const auto all = [&](const Event& e) { seen.push_back("1:" + e.visit(Brief())); };
+  const auto failures = [&](const AttemptFailure&) { seen.emplace_back("2"); };
+  const auto throws = [](const AttemptSuccess&) { throw 1; };
+  const auto last = planb::overloaded{[&](const AttemptSuccess&) { seen.emplace_back("4"); },
+                               [&](const planb::RunFinish&) { seen.emplace_back("4 end"); }};
+  const planb::RunOptions options{.on_event = {all, failures, throws, last}};
+  CHECK(run_with_plan(two_steps(), fail_at_first, options) == run_with_plan(two_steps(), fail_at_first));
+  CHECK(seen == Seen{"1:S1", "1:F1", "2", "1:S2", "1:T2", "4", "1:E", "4 end"});
+
+  // Who of them takes none is not asked, and what none of them takes is not made.
+  const planb::EventHandler two{failures, planb::EventHandler{}};
+  CHECK(two.wants<AttemptFailure>());
+  CHECK_FALSE(two.wants<AttemptStart>());
+  CHECK_FALSE(two.wants<planb::RunFinish>());
+  CHECK_FALSE(planb::EventHandler(planb::EventHandler{}, std::function<void(const Event&)>()));
+  seen.clear();
+  const planb::EventHandler copy = planb::EventHandler{two, all};
+  run_with_plan(two_steps(), fail_at_first, {.on_event = copy});
+  CHECK(seen == Seen{"1:S1", "2", "1:F1", "1:S2", "1:T2", "1:E"});
+}
+
 TEST_CASE("no event is made where no handler takes it", "[event]") {
   struct CountingClock final : planb::Clock {
     [[nodiscard]] planb::TimePoint now() const override { return ++reads, planb::TimePoint{}; }

@@ -8,10 +8,12 @@
 #endif
 
 #include <planb/format.hpp>
+#include <planb/observe.hpp>
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
 #include <iomanip>
+#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -44,11 +46,19 @@ planb::AttemptFailure failure() {
           .next = {.kind = planb::NextMove::next_step}};
 }
 
+planb::Explanation explanation() {
+  return planb::explain(planb::ExecutionPlan<int>{{.name = "a", .provide = 1, .timeout = 2s}}, {.budget = 5s});
+}
+
+constexpr const char* explanation_text =
+    "a call, budget 5 s\nat worst 1 call, 2 s in all\n  a: 1 attempt; each at most 2 s\n     at worst 1 call, 2 s in "
+    "all\n";
+
 constexpr const char* failure_line = "AttemptFailure #2 step=0 openai 503 service unavailable, next step";
 
 }  // namespace
 
-TEST_CASE("events, causes and reports go into streams as their text", "[format]") {
+TEST_CASE("events, causes, reports and explanations go into streams as their text", "[format]") {
   CHECK(streamed(failure()) == failure_line);
   CHECK(streamed(Event(failure())) == failure_line);
   CHECK(streamed(planb::AttemptStart{.attempt = 1}) == "AttemptStart #1 step=0");
@@ -62,6 +72,7 @@ TEST_CASE("events, causes and reports go into streams as their text", "[format]"
     return client.id;
   });
   CHECK(streamed(result.report()) == "one: 503 busy; two: answered");
+  CHECK(streamed(explanation()) == explanation_text);
   std::ostringstream out;
   out << std::setw(12) << std::setfill('.') << Cause::timed_out();
   CHECK(out.str() == "...timed out");
@@ -85,6 +96,7 @@ TEST_CASE("{fmt} formats them as texts", "[format]") {
   CHECK(fmt::format("{}", Event(failure())) == failure_line);
   CHECK(fmt::format("[{:>12}]", Cause::timed_out()) == "[   timed out]");
   CHECK(fmt::format("{}", planb::RunReport{.end = planb::RunEnd::exhausted}) == "plan exhausted");
+  CHECK(fmt::format("{}", explanation()) == explanation_text);
   CHECK(fmt::format("{} {}", OptionalDuration(20ms), OptionalDuration()) == "20ms none");
 }
 #endif
@@ -95,6 +107,23 @@ TEST_CASE("std::format formats them as texts", "[format]") {
   CHECK(std::format("{}", Event(failure())) == failure_line);
   CHECK(std::format("[{:>12}]", Cause::timed_out()) == "[   timed out]");
   CHECK(std::format("{}", planb::RunReport{.end = planb::RunEnd::exhausted}) == "plan exhausted");
+  CHECK(std::format("{}", explanation()) == explanation_text);
   CHECK(std::format("{} {}", OptionalDuration(20ms), OptionalDuration()) == "20ms none");
+}
+
+TEST_CASE("std::format writes events, reports and durations where it is told to", "[format]") {
+  std::string lines;
+  planb::testing::VirtualClock clock;
+  const auto write = [&](const planb::Event& event) { std::format_to(std::back_inserter(lines), "[{:.22}]\n", event); };
+  const auto result = planb::try_run_with_plan(two::two_steps(),
+                                               [](two::Client& client) {
+                                                 if (client.id == 1) throw planb::ProviderError(503, "busy {}");
+                                                 return client.id;
+                                               },
+                                               {.on_event = write, .clock = &clock});
+  CHECK(lines ==
+        "[AttemptStart #1 step=0]\n[AttemptFailure #1 ste]\n[AttemptStart #2 step=1]\n[AttemptSuccess #2 ste]\n"
+        "[RunFinish succeeded, o]\n");
+  CHECK(std::format("{:*>{}}", result.report(), 36) == "*****one: 503 busy {}; two: answered");
 }
 #endif

@@ -15,7 +15,7 @@ namespace planb::inline PLANB_ABI {
 struct GateSnapshot {
   std::string name = {};
   std::string kind = {};   // "circuit_breaker", "rate_limit", ...; "gate": one of your own that says nothing else
-  std::string state = {};  // of a circuit breaker: "closed", "open" or "half-open"
+  std::string state = {};  // of a circuit breaker, the label of its CircuitState: "closed", "open" or "half_open"
 
   // Of a limit: how many attempts it would let pass now (for a rate: at the time when it was last asked), of how many.
   std::optional<std::int64_t> available = std::nullopt;

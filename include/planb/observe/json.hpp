@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// to_json: events, reports, plans, schedules and explanations as one line of JSON. for_each_field: the same members,
-// one by one.
+// to_json: events, reports, plans, schedules, gates' snapshots and explanations as one line of JSON. for_each_field:
+// the same members, one by one.
 #pragma once
 
 #include <planb/detail/config.hpp>
 #include <planb/error/cause.hpp>
+#include <planb/gate/snapshot.hpp>
 #include <planb/observe/detail/json_writer.hpp>
 #include <planb/observe/detail/tell.hpp>
 #include <planb/observe/detail/tell_explanation.hpp>
+#include <planb/observe/detail/tell_gate.hpp>
 #include <planb/observe/detail/tell_plan.hpp>
 #include <planb/observe/detail/wall_text.hpp>
 #include <planb/observe/explanation.hpp>
@@ -50,7 +52,8 @@ class WallTime {
 };
 
 struct JsonOptions {
-  // Of events and reports: adds `time`, such as "2026-02-03T04:05:06.789Z". The other times are the run clock's.
+  // Of events, reports and snapshots: adds `time`, such as "2026-02-03T04:05:06.789Z". The other times are the run
+  // clock's.
   WallTime wall = {};
   std::size_t max_text = 1000;  // texts are cut after so many bytes, and never within a character
 };
@@ -65,7 +68,7 @@ requires(detail::event_kind<E> != 0) [[nodiscard]] std::string
     to_json(const E& event, const JsonOptions& options = {}) {
   detail::JsonWriter writer(options.max_text);
   writer.begin({});
-  writer.text("event", detail::event_word<E>);
+  writer.word("event", detail::event_word<E>);
   detail::tell_wall(writer, options.wall.get());
   detail::tell(writer, event);
   writer.end();
@@ -78,6 +81,8 @@ requires(detail::event_kind<E> != 0) [[nodiscard]] std::string
 
 // What has no bound is null.
 [[nodiscard]] std::string to_json(const Explanation& explanation, const JsonOptions& options = {});
+
+[[nodiscard]] std::string to_json(const GateSnapshot& gate, const JsonOptions& options = {});
 
 // A text that parse_schedule reads, in quotes.
 [[nodiscard]] std::string to_json(const Schedule& schedule, const JsonOptions& options = {});
@@ -110,6 +115,7 @@ class FlatFields final : public FieldSink {
   ~FlatFields() = default;
 
   void text(std::string_view name, std::string_view value) override { call(name, value); }
+  void word(std::string_view name, std::string_view value) override { call(name, value); }
   void number(std::string_view name, std::int64_t value) override { call(name, value); }
   void flag(std::string_view name, bool value) override { call(name, value); }
   void duration(std::string_view name, Duration value) override { call(name, value); }
@@ -161,7 +167,7 @@ requires(detail::event_kind<E> != 0 || std::same_as<E, Event> ||
       event.visit([&](const auto& e) { planb::for_each_field(e, f); });
     } else {
       detail::FlatFields<std::remove_reference_t<F>> sink(f);
-      if constexpr (!std::same_as<E, RunReport>) sink.text("event", detail::event_word<E>);
+      if constexpr (!std::same_as<E, RunReport>) sink.word("event", detail::event_word<E>);
       detail::tell(sink, event);
     }
   }
@@ -190,6 +196,15 @@ inline std::string to_json(const Explanation& explanation, const JsonOptions& op
   detail::JsonWriter writer(options.max_text);
   writer.begin({});
   detail::tell(writer, explanation);
+  writer.end();
+  return writer.take();
+}
+
+inline std::string to_json(const GateSnapshot& gate, const JsonOptions& options) {
+  detail::JsonWriter writer(options.max_text);
+  writer.begin({});
+  detail::tell_wall(writer, options.wall.get());
+  detail::tell(writer, gate);
   writer.end();
   return writer.take();
 }

@@ -7,12 +7,15 @@
 #include <planb/detail/refuse.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/awaited.hpp>
+#include <planb/error/detail/call_user.hpp>
 #include <planb/gate/reason.hpp>
 #include <planb/report/reasons.hpp>
 #include <planb/report/report.hpp>
 #include <planb/time/clock.hpp>
 
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <optional>
@@ -222,6 +225,8 @@ overloaded(Fs...) -> overloaded<Fs...>;
 // What RunOptions::on_event holds: a callable over one kind of event or several (a lambda, an overload set, a generic
 // lambda), or over `const Event&`, which then gets those that it takes no other way. It is called inline, on the thread
 // that runs; what it throws is dropped. Copies share nothing: hand over std::ref(handler) to keep state outside.
+//
+// Several side by side are written as a list: .on_event = {metrics.handler("chat"), trace, log}.
 class EventHandler {
  public:
   EventHandler() noexcept = default;
@@ -238,6 +243,15 @@ class EventHandler {
     if (detail::is_empty<Target>(handler)) return;  // none
     call_ = detail::Function<void(const Event&)>(Adapter<Target>{std::forward<F>(handler)});
     kinds_ = static_cast<unsigned char>(kinds_of<Target>);
+  }
+
+  // Each is called, in this order, with the events that it takes, also where one before it has thrown.
+  template <class F, class G, class... More>
+  EventHandler(F&& first, G&& second, More&&... more) {
+    Several<2 + sizeof...(More)> several{{EventHandler(std::forward<F>(first)), EventHandler(std::forward<G>(second)),
+                                          EventHandler(std::forward<More>(more))...}};
+    for (const EventHandler& one : several.handlers) kinds_ = static_cast<unsigned char>(kinds_ | one.kinds_);
+    if (kinds_ != 0) call_ = detail::Function<void(const Event&)>(std::move(several));
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return kinds_ != 0; }
@@ -286,6 +300,19 @@ class EventHandler {
         drop<std::invoke_result_t<F&, const Event&>>();
         static_cast<void>(handler(event));
       }
+    }
+  };
+
+  template <std::size_t N>
+  struct Several {
+    std::array<EventHandler, N> handlers;
+
+    void operator()(const Event& event) const {
+      event.visit([&]<class E>(const E& /*kind*/) {
+        for (const EventHandler& one : handlers) {
+          if (one.wants<E>()) detail::call_user([&] { one(event); }, [] {});
+        }
+      });
     }
   };
 

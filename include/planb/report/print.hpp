@@ -33,14 +33,20 @@ template <std::same_as<OptionalDuration> D>  // and not of what converts to one
 
 namespace detail {
 
+// What rooms above this one have to print, by a to_string of their own.
 template <class T>
-concept Printable = event_kind<T> != 0 || std::same_as<T, Event> || std::same_as<T, Cause> || std::same_as<T, RunReport> ||
-    std::same_as<T, OptionalDuration> || std::same_as<T, SaturatedDuration>;
+inline constexpr bool prints_above = false;
+
+template <class T>
+concept Printable = prints_above<T> || std::same_as<T, Event> || std::same_as<T, Cause> || std::same_as<T, RunReport> ||
+    std::same_as<T, OptionalDuration> || std::same_as<T, SaturatedDuration> || event_kind<T> != 0;
 
 template <Printable T>
 [[nodiscard]] std::string print(const T& value) {
   if constexpr (std::same_as<T, SaturatedDuration>) {
     return planb::to_string(static_cast<const Duration&>(value));
+  } else if constexpr (prints_above<T>) {
+    return to_string(value);  // found where it is declared, which is later
   } else {
     return planb::to_string(value);
   }

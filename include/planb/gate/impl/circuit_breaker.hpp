@@ -145,7 +145,7 @@ PLANB_DECL CircuitSnapshot CircuitBreaker::snapshot() const {
 PLANB_DECL void CircuitBreaker::describe(GateSnapshot& snapshot) const {
   const LockGuard lock(mutex_);
   snapshot.kind = "circuit_breaker";
-  snapshot.state = to_string(state());
+  snapshot.state = to_label(state());
   if (state() == CircuitState::open) snapshot.open_until = open_until_;
 }
 

@@ -48,6 +48,10 @@ class JsonWriter final : public FieldSink {
     key(name);
     append_json_text(out_, value, max_text_);
   }
+  void word(std::string_view name, std::string_view value) override {
+    key(name);
+    append_json_text(out_, value, value.size());
+  }
   void number(std::string_view name, std::int64_t value) override {
     key(name);
     out_ += std::to_string(value);

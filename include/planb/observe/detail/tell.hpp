@@ -27,6 +27,7 @@ class FieldSink {
   FieldSink& operator=(const FieldSink&) = delete;
 
   virtual void text(std::string_view name, std::string_view value) = 0;
+  virtual void word(std::string_view name, std::string_view value) = 0;  // one of ours: short, and whole
   virtual void number(std::string_view name, std::int64_t value) = 0;
   virtual void flag(std::string_view name, bool value) = 0;
   virtual void duration(std::string_view name, Duration value) = 0;
@@ -44,7 +45,7 @@ class FieldSink {
 
 inline void tell(FieldSink& sink, std::string_view name, const Cause& cause) {
   sink.begin(name);
-  sink.text("kind", to_label(cause.kind()));
+  sink.word("kind", to_label(cause.kind()));
   if (const std::optional<int> status = cause.status()) sink.number("status", *status);
   if (const std::string code = cause.code(); !code.empty()) sink.text("code", code);
   if (const std::optional<Duration> hint = cause.retry_after()) sink.duration("retry_after", *hint);
@@ -58,26 +59,26 @@ inline void tell(FieldSink& sink, std::string_view name, const Cause& cause) {
 inline void tell(FieldSink& sink, std::string_view name, const Verdict& verdict) {
   const auto& [action, alert, failure_class] = verdict;
   sink.begin(name);
-  sink.text("action", to_label(action));
+  sink.word("action", to_label(action));
   sink.flag("alert", alert);
-  sink.text("failure_class", to_label(failure_class));
+  sink.word("failure_class", to_label(failure_class));
   sink.end();
 }
 
 inline void tell(FieldSink& sink, std::string_view name, const NextMove& next) {
   const auto& [kind, delay, run_end, reason, gate_reason] = next;
   sink.begin(name);
-  sink.text("kind", to_label(kind));
+  sink.word("kind", to_label(kind));
   if (kind == NextMove::retry) sink.duration("delay", delay);
-  if (kind == NextMove::end) sink.text("run_end", to_label(run_end));
-  if (kind != NextMove::retry) sink.text("reason", to_label(reason));
-  if (gate_reason) sink.text("gate_reason", to_label(*gate_reason));
+  if (kind == NextMove::end) sink.word("run_end", to_label(run_end));
+  if (kind != NextMove::retry) sink.word("reason", to_label(reason));
+  if (gate_reason) sink.word("gate_reason", to_label(*gate_reason));
   sink.end();
 }
 
 inline void tell_gate(FieldSink& sink, const std::optional<GateReason>& reason, std::string_view text,
                       std::string_view name) {
-  if (reason) sink.text("gate_reason", to_label(*reason));
+  if (reason) sink.word("gate_reason", to_label(*reason));
   if (!text.empty()) sink.text("gate_text", text);
   if (!name.empty()) sink.text("gate", name);
 }
@@ -88,8 +89,8 @@ inline void tell(FieldSink& sink, const StepReport& step) {
   sink.text("name", name);
   sink.number("attempts", attempts);
   if (cause) tell(sink, "cause", *cause);
-  if (skipped) sink.text("skipped", to_label(*skipped));
-  sink.text("left", to_label(left));
+  if (skipped) sink.word("skipped", to_label(*skipped));
+  sink.word("left", to_label(left));
   sink.flag("alert", alert);
   sink.number("index", index);
   if (opens_at) sink.time("opens_at", *opens_at);
@@ -104,7 +105,7 @@ inline void tell(FieldSink& sink, const StepReport& step) {
 inline void tell(FieldSink& sink, const RunReport& report) {
   const auto& [end, attempts, delivered, answered_step, steps, last_failed, rule_error, label, started_at, duration] =
       report;
-  sink.text("end", to_label(end));
+  sink.word("end", to_label(end));
   sink.number("attempts", attempts);
   constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
   sink.number("delivered", static_cast<std::int64_t>((std::min)(std::uint64_t{delivered}, most)));
@@ -173,7 +174,7 @@ inline void tell(FieldSink& sink, const StepSkipped& event) {
   sink.number("step_index", step_index);
   sink.text("step_name", step_name);
   sink.time("at", at);
-  sink.text("reason", to_label(reason));
+  sink.word("reason", to_label(reason));
   if (opens_at) sink.time("opens_at", *opens_at);
   tell_gate(sink, gate_reason, gate_text, gate);
   sink.text("label", label);
@@ -181,7 +182,7 @@ inline void tell(FieldSink& sink, const StepSkipped& event) {
 
 inline void tell(FieldSink& sink, const RunFinish& event) {
   const auto& [end, report, at, duration, label] = event;
-  sink.text("end", to_label(end));
+  sink.word("end", to_label(end));
   sink.begin("report");
   tell(sink, report);
   sink.end();

@@ -33,7 +33,7 @@ inline void tell(FieldSink& sink, const StepExplanation& step) {
 
 inline void tell(FieldSink& sink, const Finding& finding) {
   const auto& [kind, step, step_name, text] = finding;
-  sink.text("kind", to_label(kind));
+  sink.word("kind", to_label(kind));
   if (step) {
     sink.number("step", *step);
     sink.text("step_name", step_name);

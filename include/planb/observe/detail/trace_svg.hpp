@@ -36,7 +36,7 @@ class TraceSvgWriter {
   // Where the next run begins.
   [[nodiscard]] std::string take(std::string_view title) {
     if (bottom_ == margin) {
-      text(margin, bottom_ + 16, "m", "nothing recorded", 100);
+      text(margin, bottom_ + 16, "m", "nothing recorded", width);
       bottom_ += row_height;
     }
     const std::string height = std::to_string(bottom_ + margin);
@@ -52,7 +52,7 @@ class TraceSvgWriter {
 
   void write(const TraceView& view) {
     if (bottom_ != margin) bottom_ += row_height / 2;
-    text(margin, bottom_ + 16, "t b", view.title, 120);
+    text(margin, bottom_ + 16, "t b", view.title, (width - 2 * margin) * 9 / 10);  // bold letters are wider
     bottom_ += row_height;
     const int top = bottom_;
     const int rows_end = top + static_cast<int>(view.rows.size()) * row_height;
@@ -70,6 +70,7 @@ class TraceSvgWriter {
   static constexpr int row_height = 24;
   static constexpr int chart_left = 256;
   static constexpr int chart_width = 360;
+  static constexpr int number_left = chart_left - 48;
   static constexpr int note_left = chart_left + chart_width + 16;
 
   static constexpr const char* style =
@@ -95,9 +96,9 @@ class TraceSvgWriter {
     return text;
   }
 
-  // Cut at so many columns; then what it is in full is shown under the pointer.
-  void text(int x, int y, const char* style_class, std::string_view words, std::size_t columns) {
-    const FittedText fitted = fit_text(words, columns);
+  // Cut at so many pixels; then what it is in full is shown under the pointer.
+  void text(int x, int y, const char* style_class, std::string_view words, int pixels) {
+    const FittedText fitted = fit_text(words, static_cast<std::size_t>(pixels) * 10, drawn_width);
     body_ += "<text class=\"" + std::string(style_class) + "\" x=\"" + std::to_string(x) + "\" y=\"" +
              std::to_string(y) + "\">";
     append_xml(body_, fitted.text);
@@ -137,9 +138,9 @@ class TraceSvgWriter {
   void draw(const TraceRow& row, Duration length) {
     const int middle = bottom_ + row_height / 2;
     const int baseline = bottom_ + 16;
-    text(margin, baseline, "t", row.name, 24);
-    if (row.attempt != 0) text(chart_left - 48, baseline, "m", "#" + std::to_string(row.attempt), 6);
-    text(note_left, baseline, row.kind == RowKind::skipped ? "m" : "t", row.note, 44);
+    text(margin, baseline, "t", row.name, number_left - 8 - margin);
+    if (row.attempt != 0) text(number_left, baseline, "m", "#" + std::to_string(row.attempt), chart_left - number_left);
+    text(note_left, baseline, row.kind == RowKind::skipped ? "m" : "t", row.note, width - note_left - 4);
     const double from = place(row.from, length);
     if (row.kind == RowKind::skipped) {
       line("skipped", from - 4, middle - 4, from + 4, middle + 4);

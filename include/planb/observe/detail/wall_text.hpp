@@ -41,7 +41,7 @@ using WallMillis = std::chrono::sys_time<std::chrono::milliseconds>;
 }
 
 inline void tell_wall(FieldSink& sink, std::optional<WallMillis> wall) {
-  if (wall) sink.text("time", wall_text(*wall));
+  if (wall) sink.word("time", wall_text(*wall));
 }
 
 }  // namespace planb::inline PLANB_ABI::detail
