@@ -54,6 +54,9 @@
 #include <planb/schedule/impl/random.hpp>
 #include <planb/schedule/impl/schedule.hpp>
 #include <planb/schedule/impl/text.hpp>
+#include <planb/settings/impl/fault.hpp>
+#include <planb/settings/impl/read.hpp>
+#include <planb/settings/impl/write.hpp>
 #include <planb/testing/impl/attempt_log.hpp>
 #include <planb/testing/impl/fake_provider.hpp>
 #include <planb/testing/impl/virtual_clock.hpp>
