@@ -38,6 +38,7 @@
 #include <planb/error/impl/provider_error.hpp>
 #include <planb/error/impl/rate_limit_field.hpp>
 #include <planb/error/impl/retry_after.hpp>
+#include <planb/gate/impl/gate_changes.hpp>
 #include <planb/plan/impl/attempt.hpp>
 #include <planb/plan/impl/plan_rules.hpp>
 #include <planb/plan/impl/step_policy.hpp>
@@ -54,6 +55,7 @@
 #include <planb/schedule/impl/random.hpp>
 #include <planb/schedule/impl/schedule.hpp>
 #include <planb/schedule/impl/text.hpp>
+#include <planb/settings/impl/chain_rules.hpp>
 #include <planb/settings/impl/fault.hpp>
 #include <planb/settings/impl/read.hpp>
 #include <planb/settings/impl/write.hpp>

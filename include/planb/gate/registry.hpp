@@ -10,6 +10,7 @@
 #include <planb/time/clock.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +24,10 @@
 #include <vector>
 
 namespace planb::inline PLANB_ABI {
+
+namespace detail {
+class GateChanges;
+}
 
 // Safe to use from many threads at once: whoever asks first for a name makes its gate, and the others get the same one.
 //
@@ -57,7 +62,9 @@ class GateRegistry {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (const auto found = gates_.find(name); found != gates_.end()) return found->second.gate;
     std::shared_ptr<Gate> made = make();
-    if (made != nullptr) gates_.emplace(name, Entry{made, Kind::own, nullptr});
+    if (made == nullptr) return made;
+    gates_.emplace(name, Entry{made, Kind::own, nullptr});
+    ++version_;
     return made;
   }
 
@@ -95,6 +102,7 @@ class GateRegistry {
     const auto found = gates_.find(name);
     if (found == gates_.end()) return false;
     gates_.erase(found);
+    ++version_;
     return true;
   }
 
@@ -104,27 +112,42 @@ class GateRegistry {
   }
 
  private:
+  friend class detail::GateChanges;
+
   enum class Kind : unsigned char { own, circuit_breaker, rate_limit, concurrency_limit, retry_budget };
 
   struct Entry {
     std::shared_ptr<Gate> gate;
     Kind kind;                            // of a gate that the registry has made: which, and
     std::shared_ptr<const void> options;  // its options
+    bool of_settings = false;             // make_plans() has put it here, and may replace and forget it
   };
+  using Gates = std::map<std::string, Entry, std::less<>>;
 
   template <class G, class Options>
   std::shared_ptr<G> get(Kind kind, const std::string& name, Options options) {
     if (options.name.empty()) options.name = name;
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = gates_.find(name);
-    if (found != gates_.end() && found->second.kind == kind &&
-        same(*static_cast<const Options*>(found->second.options.get()), options)) {
+    if (found != gates_.end() && remembers(found->second, kind, options)) {
       return std::static_pointer_cast<G>(found->second.gate);
     }
-    auto made = std::make_shared<G>(options);
-    Entry entry{made, kind, std::make_shared<const Options>(std::move(options))};
+    Entry entry = make<G>(kind, std::move(options));
+    std::shared_ptr<G> made = std::static_pointer_cast<G>(entry.gate);
     gates_.insert_or_assign(name, std::move(entry));
+    ++version_;
     return made;
+  }
+
+  template <class G, class Options>
+  [[nodiscard]] static Entry make(Kind kind, Options options) {
+    auto gate = std::make_shared<G>(options);
+    return {std::move(gate), kind, std::make_shared<const Options>(std::move(options))};
+  }
+
+  template <class Options>
+  [[nodiscard]] static bool remembers(const Entry& entry, Kind kind, const Options& options) {
+    return entry.kind == kind && same(*static_cast<const Options*>(entry.options.get()), options);
   }
 
   template <class Options>
@@ -162,7 +185,8 @@ class GateRegistry {
   }
 
   mutable std::mutex mutex_;
-  std::map<std::string, Entry, std::less<>> gates_;
+  Gates gates_;
+  std::uint64_t version_ = 0;  // counts the changes of gates_
 };
 
 }  // namespace planb::inline PLANB_ABI
