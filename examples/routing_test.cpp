@@ -1,4 +1,6 @@
-// The test that a chain deserves, with Catch2: a case for each thing that can happen.
+// Testing a router: fakes for the providers, a clock that jumps, and a case for each thing that can happen. The
+// sequence of calls is asserted, and not only the answer: a router with another order, or one that asks all at once,
+// may give the same answer.
 #include "catch.hpp"
 
 #include <planb/planb.hpp>
@@ -23,13 +25,25 @@ struct Chain {
   VirtualClock clock;
   AttemptLog log;
   std::shared_ptr<planb::CircuitBreaker> breaker = planb::circuit_breaker({.open_for = 30s});
+  FakeProvider beta{"beta", {Behaviour::value("hi")}};
 
-  std::string report_with(std::vector<Behaviour> alpha) {
-    const auto plan = make_chain(FakeProvider("alpha", std::move(alpha)), FakeProvider("beta"), breaker);
+  planb::PlanResult<std::string> run_with(std::vector<Behaviour> alpha) {
+    const auto plan = make_chain(FakeProvider("alpha", std::move(alpha)), beta, breaker);
     const auto ask = [](FakeProvider& provider) { return provider.complete("hello"); };
-    return planb::try_run_with_plan(plan, ask, {.on_event = log, .clock = &clock}).report().to_string();
+    return planb::try_run_with_plan(plan, ask, {.on_event = log, .clock = &clock});
   }
+  std::string report_with(std::vector<Behaviour> alpha) { return run_with(std::move(alpha)).report().to_string(); }
 };
+
+TEST_CASE_METHOD(Chain, "alpha says for how long it is busy: it is asked again then, and beta after it") {
+  const auto answer = run_with({Behaviour::status(503).retry_after(30s), Behaviour::status(503)});
+
+  CHECK(answer.value() == "hi");
+  CHECK(log.names() == Names{"alpha", "alpha", "beta"});
+  CHECK(clock.elapsed() == 30s);
+  CHECK(beta.prompts() == Names{"hello"});
+  CHECK(answer.report().answered_by() == "beta");
+}
 
 TEST_CASE_METHOD(Chain, "alpha has passing trouble: it is asked again, then beta") {
   CHECK(report_with({Behaviour::status(503), Behaviour::status(429).retry_after(20s)}) ==

@@ -1,4 +1,4 @@
-// The code under test of test_routing.cpp and routing_test.cpp: a plan over whatever clients it is given.
+// The code under test of routing_test.cpp: a plan over whatever clients it is given.
 #pragma once
 
 #include <planb/planb.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What people and their tools look at: JSON, metrics, traces.
+// The door to what people and their tools look at: explanations, JSON, metrics, traces.
 #pragma once
 
-#include <planb/observe/json.hpp>
-#include <planb/observe/metrics.hpp>
-#include <planb/observe/trace.hpp>
+#include <planb/observe/explain.hpp>  // IWYU pragma: export
+#include <planb/observe/json.hpp>     // IWYU pragma: export
+#include <planb/observe/metrics.hpp>  // IWYU pragma: export
+#include <planb/observe/trace.hpp>    // IWYU pragma: export

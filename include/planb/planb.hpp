@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All of planb but the test kit (planb/testing.hpp), coroutines (planb/coro.hpp) and settings (planb/settings.hpp).
+// All of planb but the test kit (planb/testing.hpp), coroutines (planb/coro.hpp), settings (planb/settings.hpp) and what
+// people look at (planb/observe.hpp).
 #pragma once
 
 #include <planb/drive/committing.hpp>

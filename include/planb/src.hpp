@@ -39,6 +39,8 @@
 #include <planb/error/impl/rate_limit_field.hpp>
 #include <planb/error/impl/retry_after.hpp>
 #include <planb/gate/impl/gate_changes.hpp>
+#include <planb/observe/impl/explain.hpp>
+#include <planb/observe/impl/explanation.hpp>
 #include <planb/plan/impl/attempt.hpp>
 #include <planb/plan/impl/plan_rules.hpp>
 #include <planb/plan/impl/step_policy.hpp>

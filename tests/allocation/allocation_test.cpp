@@ -10,6 +10,7 @@
 #include <string>
 
 #include "catch.hpp"
+#include "two_steps.hpp"
 
 namespace {
 
@@ -40,16 +41,13 @@ void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
+using two::Client;
 using namespace std::chrono_literals;
 using planb::ExecutionPlan;
 using planb::run_with_plan;
 using planb::try_run_with_plan;
 
 namespace {
-
-struct Client {
-  int id = 0;
-};
 
 // The allocations of the second call: the first one may set up what lasts for the whole program.
 template <class Fn>
@@ -114,7 +112,7 @@ TEST_CASE("the counter counts", "[allocation]") {
   const ExecutionPlan<Client> long_name{{.name = std::string(100, 'n'), .provide = Client{1}}};
   CHECK(allocations_of([&] {
           run_with_plan(long_name, answer, {.on_event = [&](const planb::Event&) { ++events; }});
-        }) == 2);  // one for each event's name
+        }) == 3);  // one for each event's name, and one in the report of the run's end
 }
 
 TEST_CASE("a success without options allocates nothing", "[allocation]") {
@@ -139,7 +137,7 @@ TEST_CASE("a success with options allocates nothing", "[allocation]") {
   SECTION("a handler, where names are short") {
     options.on_event = [&](const planb::Event&) { ++events; };
     CHECK(allocations_of(run) == 0);
-    CHECK(events == 4);
+    CHECK(events == 6);  // two runs: a start, a success, the end
   }
   SECTION("a budget") {
     options.budget = 1h;
@@ -235,7 +233,8 @@ TEST_CASE("returned failures allocate nothing where predicates, options and hand
   options.on_event = planb::overloaded{[&](const planb::AttemptFailure& f) { seen += f.cause.get_if<Error>()->id; },
                                        [&](const planb::Event&) { ++seen; }};
   CHECK(allocations_of([&] { good = good && run_with_plan(plan, answers_at(4)).has_value(); }) == 0);
-  CHECK(allocations_of([&] { good = good && run_with_plan(plan, answers_at(4), options).has_value(); }) == 0);
+  CHECK(allocations_of([&] { good = good && run_with_plan(plan, answers_at(4), options).has_value(); }) ==
+        1);  // the report of the run's end, with its four steps
   CHECK(good);
   CHECK(seen > 0);
 }

@@ -1,6 +1,7 @@
 // co_run_with_plan in Asio's coroutines: real timers, threads, sockets and Asio's own cancellation. Timers are of a
 // millisecond at most, or cancelled.
 #include "catch.hpp"
+#include "two_steps.hpp"
 
 #if PLANB_TEST_BOOST_ASIO
 #include <boost/asio.hpp>
@@ -43,6 +44,7 @@ using ErrorCode = asio::error_code;
 using SystemError = asio::system_error;
 #endif
 
+using two::Client;
 using namespace std::chrono_literals;
 using asio::ip::tcp;
 using planb::Attempt;
@@ -60,10 +62,6 @@ using planb::testing::AttemptLog;
 namespace {
 
 using Lines = std::vector<std::string>;
-
-struct Client {
-  int id = 0;
-};
 
 asio::awaitable<void> sleep_for(Duration time) {
   asio::steady_timer timer(co_await asio::this_coro::executor, time);

@@ -12,4 +12,4 @@ struct planb::error_traits<OwnError> {
 };
 #endif
 
-const planb::Cause cause = planb::Cause::of(OwnError());
+const planb::Cause own = planb::Cause::of(OwnError());

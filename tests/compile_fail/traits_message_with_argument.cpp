@@ -12,4 +12,4 @@ struct planb::error_traits<TranslatedError> {
 };
 #endif
 
-const planb::Cause cause = planb::Cause::of(TranslatedError());
+const planb::Cause translated = planb::Cause::of(TranslatedError());

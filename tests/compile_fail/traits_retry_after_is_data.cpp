@@ -12,4 +12,4 @@ struct planb::error_traits<ConstantError> {
 };
 #endif
 
-const planb::Cause cause = planb::Cause::of(ConstantError());
+const planb::Cause constant = planb::Cause::of(ConstantError());

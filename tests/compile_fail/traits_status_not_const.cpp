@@ -12,4 +12,4 @@ struct planb::error_traits<SilentError> {
 };
 #endif
 
-const planb::Cause cause = planb::Cause::of(SilentError());
+const planb::Cause silent = planb::Cause::of(SilentError());

@@ -336,7 +336,8 @@ TEST_CASE("what is held back does not outlive the context that it came from", "[
                               committing(
                                   producer, [](const Trace&) { return false; }, 5),
                               [](const Trace&) {}, {.on_event = record}));
-  CHECK(ends == std::vector<std::string>{"AttemptStart #", "held", "element", "element", "context", "AttemptFailure"});
+  CHECK(ends == std::vector<std::string>{"AttemptStart #", "held", "element", "element", "context", "AttemptFailure",
+                                         "RunFinish exha"});
 }
 
 TEST_CASE("a sink may come back to emit while a prelude is given", "[committing]") {

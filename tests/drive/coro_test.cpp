@@ -21,10 +21,12 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "two_steps.hpp"
 #include "lives.hpp"
 #include "pool.hpp"
 #include "results.hpp"
 
+using two::Client;
 using namespace std::chrono_literals;
 using planb::Attempt;
 using planb::AttemptFailure;
@@ -109,10 +111,6 @@ class Loop {
 
  private:
   std::vector<Nap*> naps_;
-};
-
-struct Client {
-  int id = 0;
 };
 
 // For runs that never wait.
@@ -488,7 +486,7 @@ TEST_CASE("a context lives until its attempt is over, and ends before the termin
     co_return 1;
   };
   const auto handler = [&](const planb::Event& event) {
-    if (event.get_if<AttemptStart>() != nullptr) return;
+    if (event.get_if<AttemptStart>() != nullptr || event.get_if<planb::RunFinish>() != nullptr) return;
     seen.push_back("told with " + std::to_string(alive) + " and " + std::to_string(awaiting));
   };
   const auto sleep = [&](Duration time) {
@@ -882,7 +880,9 @@ TEST_CASE("metadata holds for factory, callable and handlers, in a Task over its
     CHECK(CurrentMetadata::get() == Metadata{});
     return loop.sleep(time);
   };
-  const auto handler = [&](const planb::Event&) { see(); };
+  const auto handler = [&](const planb::Event& event) {
+    if (event.get_if<planb::RunFinish>() == nullptr) see();
+  };
   CHECK(finish(loop, co_run_with_plan<Task<int>>(plan, fn, sleep, {.on_event = handler, .clock = &loop.clock})) == 1);
   CHECK(CurrentMetadata::get() == Metadata{});
   std::vector<Metadata> expected(5, Metadata{1, 0});

@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -103,8 +104,13 @@ std::string brief(const Event& event) {
                         [](const auto&) { return std::string("other"); }});
 }
 
+// But the end of the run, which has a test of its own.
+void note(Journal& journal, const Event& event, const std::string& mark = {}) {
+  if (event.get_if<planb::RunFinish>() == nullptr) journal.push_back(mark + brief(event));
+}
+
 auto recording(Journal& journal) {
-  return [&journal](const Event& event) { journal.push_back(brief(event)); };
+  return [&journal](const Event& event) { note(journal, event); };
 }
 
 planb::Step<Client> step(Journal& journal) {
@@ -118,6 +124,24 @@ Journal ended(Journal journal, Way way) {
 }
 
 }  // namespace
+
+TEST_CASE("the end of the run is told once, where its thread goes away", "[unwind]") {
+  const auto way = GENERATE(Way::exit, Way::cancel);
+  const auto finish = [](Journal& j) {
+    return planb::overloaded{[&j](const AttemptFailure&) { j.emplace_back("failure"); },
+                             [&j](const planb::RunFinish& e) { j.emplace_back(planb::to_string(e.end)); }};
+  };
+  CHECK(on_thread([&](Journal& j) {
+          const ExecutionPlan<int> plan{{.provide = 1}, {.provide = 2}};
+          run_with_plan(plan, [&](int&) { leave(way); }, {.on_event = finish(j)});
+        }) == ended({"failure", "interrupted"}, way));
+  CHECK(on_thread([&](Journal& j) {  // within a callback of the plan
+          const ExecutionPlan<int> plan{{.provide = 1, .attempts = 2, .retry_while = [&](const planb::Cause&) -> bool {
+                                           leave(way);
+                                         }}};
+          run_with_plan(plan, [](int&) { throw 1; }, {.on_event = finish(j)});
+        }) == ended({"failure", "interrupted"}, way));
+}
 
 TEST_CASE("a thread goes away inside the callable", "[unwind]") {
   const auto way = GENERATE(Way::exit, Way::cancel);
@@ -193,8 +217,9 @@ TEST_CASE("a thread goes away inside a handler", "[unwind]") {
                       if (a.step_index == 1) throw std::runtime_error("down");
                     },
                     {.on_event = [&](const Event& event) {
-                      j.push_back(brief(event));
-                      if (j.back() == where) leave(way);
+                      const std::size_t before = j.size();
+                      note(j, event);
+                      if (j.size() != before && j.back() == where) leave(way);
                     }});
     });
   };
@@ -278,7 +303,7 @@ TEST_CASE("a thread is cancelled while it waits on the real clock", "[unwind]") 
         const Leaving leaving{&mine.journal};
         planb::retry({.attempts = 2, .schedule = planb::spaced(1h)}, [] { throw Fault{1}; },
                      {.on_event = [&](const Event& event) {
-                       mine.journal.push_back(brief(event));
+                       note(mine.journal, event);
                        if (event.get_if<AttemptFailure>() == nullptr) return;
                        const std::lock_guard lock(mine.mutex);
                        mine.waiting = true;
@@ -323,7 +348,7 @@ TEST_CASE("nested runs are unwound one after the other", "[unwind]") {
   CHECK(on_thread([&](Journal& j) {
           const ExecutionPlan<Client> plan{step(j)};
           const auto marked = [&](const std::string& mark) {
-            return [&j, mark](const Event& event) { j.push_back(mark + brief(event)); };
+            return [&j, mark](const Event& event) { note(j, event, mark); };
           };
           run_with_plan(
               plan, [&](Client&) { run_with_plan(plan, [&](Client&) { leave(way); }, {.on_event = marked("inner ")}); },
@@ -338,7 +363,7 @@ TEST_CASE("a handler that throws on the way out does not hold the thread", "[unw
   CHECK(on_thread([&](Journal& j) {
           const ExecutionPlan<Client> plan{step(j)};
           run_with_plan(plan, [&](Client&) { leave(way); }, {.on_event = [&](const Event& event) {
-                          j.push_back(brief(event));
+                          note(j, event);
                           throw std::runtime_error("handler");
                         }});
         }) == ended({"start 1", "closed", "failure 1 interrupted, interrupted"}, way));

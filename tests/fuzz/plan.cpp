@@ -344,7 +344,8 @@ struct World {
 
   void see(const planb::Event& event) {
     event.visit([this](const auto& e) { see(e); });
-    stop_if(StopAt::event, ++events);
+    const bool counts = event.get_if<planb::FirstOutput>() == nullptr && event.get_if<planb::RunFinish>() == nullptr;
+    if (counts) stop_if(StopAt::event, ++events);
     if (what.handler_throws) throw RuleError();
   }
 

@@ -245,6 +245,7 @@ TEST_CASE("plans and schedules have their text", "[json]") {
                                                 .classify = planb::http_classifier(planb::ContentRefusal::abort),
                                                 .max_wait = 2s,
                                                 .timeout = Duration::max(),
+                                                .first_timeout = 2500ms,
                                                 .gate = planb::circuit_breaker()},
                                                {.name = "two",
                                                 .provide = two::Client{2},
@@ -254,8 +255,22 @@ TEST_CASE("plans and schedules have their text", "[json]") {
                                                {.provide = two::Client{3}}};
   CHECK(to_json(plan) ==
         R"x({"steps":[{"name":"one","attempts":null,"schedule":"spaced(10ms)","retry_while":true,"classify":true,)x"
-        R"("max_wait":2,"timeout":null,"gate":true},)"
+        R"("max_wait":2,"timeout":null,"first_timeout":2.5,"gate":true},)"
         R"({"name":"two","attempts":3,"enter_when":true,"reserve":1.5},{"name":""}]})");
+}
+
+TEST_CASE("an explanation's line has its steps and findings, and null for what has no bound", "[json]") {
+  const planb::ExecutionPlan<int> plan{{.name = "a\"", .provide = 1, .timeout = 1500ms, .reserve = 1s}, {.provide = 2}};
+  CHECK(
+      to_json(planb::explain(plan, {})) ==
+      R"({"text":"a call, no budget","worst":{"calls":2,"waits":0,"time":null},"steps":[)"
+      R"({"index":0,"name":"a\"","text":"1 attempt; each at most 1.5 s","reachable":true,)"
+      R"("worst":{"calls":1,"waits":0,"time":1.5}},)"
+      R"({"index":1,"name":"","text":"1 attempt","reachable":true,"worst":{"calls":1,"waits":0,"time":null}}],)"
+      R"("findings":[{"kind":"reserve_unused","step":0,"step_name":"a\"",)"
+      R"("text":"its reserve keeps nothing back: no step comes before it; leave it out, or give it to a later step"}]})");
+  const std::string none = to_json(planb::explain(plan, {.budget = 0s}));
+  CHECK(none.find(R"("findings":[{"kind":"no_budget","text":"the budget)") != std::string::npos);  // of no step
 }
 
 TEST_CASE("for_each_field tells the members of a line one by one", "[json]") {

@@ -190,6 +190,7 @@ TEST_CASE("binding an Env changes nothing else of a plan", "[env]") {
        .enter_when = [](int n) { return n == 3; },
        .max_wait = 2s,
        .timeout = 3s,
+       .first_timeout = 5s,
        .reserve = 4s,
        .gate = gate},
   };
@@ -204,6 +205,7 @@ TEST_CASE("binding an Env changes nothing else of a plan", "[env]") {
   CHECK_FALSE(bare.enter_when);
   CHECK(bare.max_wait == std::nullopt);
   CHECK(bare.timeout == std::nullopt);
+  CHECK(bare.first_timeout == std::nullopt);
 
   const auto& full = bound.steps()[1];
   CHECK(full.name == "full");
@@ -214,6 +216,7 @@ TEST_CASE("binding an Env changes nothing else of a plan", "[env]") {
   CHECK(full.enter_when(planb::Cause::of(3)));
   CHECK(full.max_wait == planb::Duration(2s));
   CHECK(full.timeout == planb::Duration(3s));
+  CHECK(full.first_timeout == planb::Duration(5s));
   CHECK(full.reserve == planb::Duration(4s));
   CHECK(full.gate == gate);
 }

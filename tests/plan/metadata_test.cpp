@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "two_steps.hpp"
 
+using two::Client;
 using namespace std::chrono_literals;
 using planb::CurrentMetadata;
 using planb::ExecutionPlan;
@@ -18,10 +20,6 @@ using planb::Metadata;
 using planb::run_with_plan;
 
 namespace {
-
-struct Client {
-  int id = 0;
-};
 
 ExecutionPlan<Client> two_steps(std::vector<Metadata>* in_factory = nullptr) {
   const auto make = [in_factory](int id) {
@@ -61,7 +59,7 @@ TEST_CASE("the metadata holds in the factory, the callable and the handlers", "[
   SECTION("of a run with a handler") {
     run_with_plan(two_steps(&in_factory), fn,
                   {.on_event = [&](const planb::Event&) { in_handler.push_back(CurrentMetadata::get()); }});
-    CHECK(in_handler == std::vector<Metadata>{{1, 0}, {1, 0}, {2, 0}, {2, 0}, {3, 1}, {3, 1}});
+    CHECK(in_handler == std::vector<Metadata>{{1, 0}, {1, 0}, {2, 0}, {2, 0}, {3, 1}, {3, 1}, {0, 0}});
   }
   SECTION("of a run without options") { run_with_plan(two_steps(&in_factory), fn); }
   SECTION("of a run that gives a result") { CHECK(planb::try_run_with_plan(two_steps(&in_factory), fn).has_value()); }

@@ -81,6 +81,7 @@ TEST_CASE("a plan is written with the members that matter", "[plan]") {
        .enter_when = [](const Cause&) { return true; },
        .max_wait = 2s,
        .timeout = 3s,
+       .first_timeout = 5s,
        .reserve = 4s,
        .gate = std::make_shared<OpenGate>()},
   };
@@ -96,6 +97,7 @@ TEST_CASE("a plan is written with the members that matter", "[plan]") {
   CHECK_FALSE(bare.enter_when);
   CHECK(bare.max_wait == std::nullopt);
   CHECK(bare.timeout == std::nullopt);
+  CHECK(bare.first_timeout == std::nullopt);
   CHECK(bare.reserve == Duration(0));
   CHECK(bare.gate == nullptr);
 
@@ -110,6 +112,7 @@ TEST_CASE("a plan is written with the members that matter", "[plan]") {
   CHECK(full.enter_when);
   CHECK(full.max_wait == Duration(2s));
   CHECK(full.timeout == Duration(3s));
+  CHECK(full.first_timeout == Duration(5s));
   CHECK(full.reserve == Duration(4s));
   CHECK(full.gate != nullptr);
 }

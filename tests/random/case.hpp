@@ -52,6 +52,7 @@ struct Step {
   std::optional<Rule> enter_when;
   std::optional<Duration> max_wait;
   std::optional<Duration> timeout;
+  std::optional<Duration> first_timeout;
   Duration reserve{};
   int gate = -1;  // an index into Case::gates
 };
@@ -127,13 +128,14 @@ struct Case {
   bool accepting = false;  // values are checked; a rule, too
   bool scheduled = false;  // StepEntry
   Form form = Form::call;
+  bool by_hand = false;  // a PlanRun, which may be a stream: its first output is waited for
   Stream stream;
   std::vector<Case> nested;  // one, or none: run within the call of attempt `nested_in`
   int nested_in = 0;
 };
 
 // What jitter made of a delay is nothing that a model can know: it is told, by step and by how often the step's
-// schedule has been asked.
+// schedule has been asked. So is what it made of a wait hint: by step and by the attempt's number, below zero.
 using Draws = std::map<std::pair<int, int>, Duration>;
 
 // --- What is expected ------------------------------------------------------------------------------------------------

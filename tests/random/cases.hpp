@@ -144,6 +144,7 @@ class CaseMaker {
     }
     if (dice_.percent(index == 0 ? 5 : 35)) s.enter_when = rule(70);
     if (gates != 0 && dice_.percent(50)) s.gate = dice_.between(0, gates - 1);
+    if (dice_.percent(20)) s.first_timeout = dice_.percent(10) ? forever : some_time() + ms(1);  // a call has none
     if (timeless_) return s;
     if (dice_.percent(25)) s.max_wait = dice_.percent(10) ? forever : dice_.percent(20) ? ms(100'000) : some_time();
     if (dice_.percent(25)) s.timeout = dice_.percent(10) ? forever : some_time() + ms(1);
@@ -260,6 +261,7 @@ inline std::string describe(const Step& s) {
   if (s.enter_when) out += ", enter_when " + describe(*s.enter_when);
   if (s.max_wait) out += ", max_wait " + text(*s.max_wait);
   if (s.timeout) out += ", timeout " + text(*s.timeout);
+  if (s.first_timeout) out += ", first_timeout " + text(*s.first_timeout);
   if (s.reserve != Duration::zero()) out += ", reserve " + text(s.reserve);
   if (s.gate >= 0) out += ", gate " + std::to_string(s.gate);
   return out;
@@ -391,6 +393,7 @@ inline std::vector<Case> smaller(const Case& c) {
     if (s.enter_when) step_with([](Step& x) { x.enter_when.reset(); });
     if (s.max_wait) step_with([](Step& x) { x.max_wait.reset(); });
     if (s.timeout) step_with([](Step& x) { x.timeout.reset(); });
+    if (s.first_timeout) step_with([](Step& x) { x.first_timeout.reset(); });
     if (s.reserve != Duration::zero()) step_with([](Step& x) { x.reserve = {}; });
     if (s.gate >= 0) step_with([](Step& x) { x.gate = -1; });
     if (s.provide != Provide::factory) step_with([](Step& x) { x.provide = Provide::factory; });

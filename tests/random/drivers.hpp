@@ -131,6 +131,11 @@ inline bool suits(const Case& c, Driver driver) {
 // What a driver makes of a case.
 inline Case played_by(Driver driver, const Case& c) {
   switch (driver) {
+    case Driver::by_hand: {
+      Case played = c;
+      played.by_hand = true;
+      return played;
+    }
     case Driver::retry: return model::for_retry(c);
     case Driver::pull: return model::as_stream(c, Form::pull);
     case Driver::push: return model::as_stream(c, Form::push);

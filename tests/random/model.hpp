@@ -243,6 +243,10 @@ class Model : Stage {
     if (!step.timeout || *step.timeout >= forever - now_) return std::nullopt;
     return now_ + *step.timeout;
   }
+  [[nodiscard]] std::optional<Duration> first_timeout_of(const Step& step) const {
+    if (*step.first_timeout >= forever - now_) return std::nullopt;
+    return now_ + *step.first_timeout;
+  }
   void limit(const std::optional<Duration>& share, const std::optional<Duration>& timeout) {
     limit_ = sooner(share, timeout);
     share_ = share;
@@ -259,7 +263,9 @@ class Model : Stage {
     ++attempts_;
     ++steps_.back().attempts;
     output_ = false;
-    limit(time_limit(i), timeout_of(step));
+    const bool may_stream = case_.form != Form::call || case_.by_hand;
+    first_due_ = may_stream && step.first_timeout && *step.first_timeout != forever;
+    limit(time_limit(i), first_due_ ? first_timeout_of(step) : timeout_of(step));
     event(start_line(attempts_, index, tries, step.name));
     Failure failure;
     failure.own_error = false;
@@ -368,10 +374,12 @@ class Model : Stage {
     return Cut::none;
   }
 
-  // Between two elements. The timeout bounds the source's silence; the time that is reserved for other steps is free
-  // where none may follow.
+  // Between two elements. The timeout bounds the source's silence, from the first output on where there is a
+  // first_timeout; the time that is reserved for other steps is free where none may follow.
   bool go_on(std::size_t i, bool source_has_the_floor) {
     if (stopped_ || budget_gone()) return false;
+    if (first_due_ && source_has_the_floor) return !(limit_ && now_ >= *limit_);
+    first_due_ = false;
     const std::optional<Duration> share = no_other_step() ? budget_end_ : time_limit(i);
     limit(share, source_has_the_floor ? timeout_of(case_.steps[i]) : std::nullopt);
     if (!source_has_the_floor && !std::exchange(output_, true)) tell_gate_of_output(case_.steps[i].gate);
@@ -442,6 +450,7 @@ class Model : Stage {
         return next(LeaveReason::wait_too_long);
       }
       if (const auto limit = time_limit(i); limit && delay >= *limit - now_) return next(LeaveReason::out_of_time);
+      if (hinted && step.waits == Waits::jittered) delay = spread(i, delay);
       if (closed_after(delay, step.gate)) return next(LeaveReason::gate_closed);
       decision.kind = Decision::retry;
       decision.delay = delay;
@@ -450,6 +459,15 @@ class Model : Stage {
       decision.rule_threw = true;
       return end(threw.defect ? RunEnd::defect : RunEnd::aborted);
     }
+  }
+
+  // What was made of a hint: up to a tenth longer, within max_wait and the time that is left. Otherwise the hint.
+  [[nodiscard]] Duration spread(std::size_t i, Duration hint) const {
+    const auto draw = draws_.find({static_cast<int>(i), -attempts_});
+    if (draw == draws_.end() || draw->second < hint || draw->second > hint + hint / 10) return hint;
+    if (const auto& max_wait = case_.steps[i].max_wait; max_wait && draw->second > *max_wait) return hint;
+    if (const auto limit = time_limit(i); limit && draw->second >= *limit - now_) return hint;
+    return draw->second;
   }
 
   // --- How it ended ---
@@ -502,6 +520,7 @@ class Model : Stage {
   std::optional<Duration> limit_;  // of the attempt
   std::optional<Duration> share_;  // of the budget, in it
   bool budget_first_ = false;      // that ends the attempt, before the step's timeout does
+  bool first_due_ = false;         // until its first output, which first_timeout bounds
   bool output_ = false;            // it has given some
   int asked_ = 0;                  // the step's schedule
   int attempts_ = 0;

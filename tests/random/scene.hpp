@@ -179,6 +179,7 @@ struct Scene {
                                                                         .attempts = step.attempts,
                                                                         .max_wait = step.max_wait,
                                                                         .timeout = step.timeout,
+                                                                        .first_timeout = step.first_timeout,
                                                                         .reserve = step.reserve});
       out.schedule = schedule(index, step);
       if (step.retry_while) out.retry_while = rule("retry_while", index, *step.retry_while);
@@ -332,6 +333,12 @@ struct Scene {
     check(draws_.try_emplace({step, asked}, delay).first->second == delay, "the same seed draws the same numbers");
   }
 
+  // The wait that is told may be a hint's, spread.
+  void spread(const planb::AttemptFailure& e) {
+    check(draws_.try_emplace({e.step_index, -e.attempt}, e.next.delay).first->second == e.next.delay,
+          "the same seed spreads the same");
+  }
+
   void look_at(const planb::Attempt& attempt, const char* where) {
     check(!has_handler || (running && attempt.attempt == attempts && attempt.step_attempt == tries &&
                            attempt.step_index == entered),
@@ -344,7 +351,8 @@ struct Scene {
 
   void see(const planb::Event& event) {
     event.visit([this](const auto& e) { see(e); });
-    stop_if(StopAt::event, ++events);
+    const bool counts = event.get_if<planb::FirstOutput>() == nullptr && event.get_if<planb::RunFinish>() == nullptr;
+    if (counts) stop_if(StopAt::event, ++events);
   }
 
   void see(const planb::AttemptStart& e) {
@@ -376,7 +384,10 @@ struct Scene {
     terminal(e);
     std::string next;
     switch (e.next.kind) {
-      case planb::NextMove::retry: next = model::retry_text(e.next.delay); break;
+      case planb::NextMove::retry:
+        next = model::retry_text(e.next.delay);
+        if (what.steps[static_cast<std::size_t>(e.step_index)].waits == model::Waits::jittered) spread(e);
+        break;
       case planb::NextMove::next_step: next = model::next_step_text(e.next.reason); break;
       case planb::NextMove::end: next = model::end_text(e.next.run_end, e.next.reason); break;
     }

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "two_steps.hpp"
 
+using two::Client;
 using namespace std::chrono_literals;
 using planb::Duration;
 using planb::ExecutionPlan;
@@ -27,10 +29,6 @@ using planb::Timer;
 namespace {
 
 constexpr Duration never = 1h;  // far beyond the tests' patience
-
-struct Client {
-  int id = 0;
-};
 
 // Something that one thread tells another.
 class Signal {

@@ -1,5 +1,6 @@
 // Labels: one word for each value of each public enumeration, and back.
 #include <planb/observe.hpp>
+#include <planb/observe/explanation.hpp>
 #include <planb/planb.hpp>
 
 #include <cstddef>
@@ -63,6 +64,7 @@ TEST_CASE("every value of every public enumeration has its name as its label, an
   CHECK(check_labels<planb::VerdictSource>() == 7);
   CHECK(check_labels<planb::CircuitState>() == 3);
   CHECK(check_labels<planb::GateReason>() == 6);
+  CHECK(check_labels<planb::FindingKind>() == 13);
   CHECK(check_labels<planb::RunEnd>() == 7);
   CHECK(check_labels<planb::SkipReason>() == 3);
   CHECK(check_labels<planb::LeaveReason>() == 9);

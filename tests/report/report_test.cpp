@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "two_steps.hpp"
 #include "results.hpp"
 
+using two::Client;
 using namespace std::chrono_literals;
 using planb::Cause;
 using planb::CauseKind;
@@ -25,10 +27,6 @@ using planb::try_run_with_plan;
 using results::Fault;
 
 namespace {
-
-struct Client {
-  int id = 0;
-};
 
 // Answers where its number is `answers`; otherwise throws a 503 that says which attempt it was.
 auto answers_at(int answers) {

@@ -124,7 +124,7 @@ struct Watch {
                             paired &= e.attempt == ++ends;
                             last = e.cause;
                           },
-                          [](const planb::StepSkipped&) {}});
+                          [](const auto&) {}});
   }
   [[nodiscard]] bool holds() const { return paired && starts == ends; }
 };

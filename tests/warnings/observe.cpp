@@ -45,6 +45,7 @@ int main() {
   };
   const auto result = planb::try_run_with_plan(plan, call, {.on_event = handler, .clock = &clock, .label = "id"});
   out << result.report() << to_json(result.report()) << to_json(plan) << to_json(planb::spaced(1s));
+  out << to_string(planb::explain(plan)) << to_json(planb::explain(plan, planb::StreamOptions{.budget = 1s}));
   out << trace.to_text() << trace.to_svg() << trace.to_json() << metrics.to_prometheus();
   out << to_string(classify.explain(planb::Cause::of(planb::ProviderError(503, "busy"))));
   const bool read = planb::parse_label<planb::FailureClass>("overloaded") == planb::FailureClass::overloaded;

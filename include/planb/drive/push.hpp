@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// push_with_plan: drive a producer of elements through a plan, into a sink.
+// push_with_plan and try_push_with_plan: drive a producer of elements through a plan, into a sink.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -23,7 +23,7 @@ namespace planb::inline PLANB_ABI {
 
 namespace detail {
 
-template <class Ctx, class Env, class F, class Sink>
+template <template <class> class Out, class Ctx, class Env, class F, class Sink>
 decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink, const StreamOptions& options);
 
 }  // namespace detail
@@ -39,13 +39,28 @@ decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink
 // sink has the last one. CurrentMetadata is set while the sink runs, since it runs within the producer.
 template <class Ctx, class Env, class F, class Sink>
 decltype(auto) push_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink) {
-  return detail::push(plan, producer, sink, detail::no_options<StreamOptions>());
+  return detail::push<detail::PlanOutcome>(plan, producer, sink, detail::no_options<StreamOptions>());
 }
 
 template <class Ctx, class Env, class F, class Sink>
 decltype(auto) push_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink,
                               const StreamOptions& options) {
-  return detail::push(plan, producer, sink, options);
+  return detail::push<detail::PlanOutcome>(plan, producer, sink, options);
+}
+
+// The same as a value: PlanResult<T>, where T is what `producer` returns, or the value inside an expected-like; and
+// always a report. Throws for no run's failure but a Defect, and what the sink throws. Where the sink has stopped early,
+// what the producer throws or returns as an error afterwards is thrown, as there is no value then; where it would have
+// returned nothing, it is dropped.
+template <class Ctx, class Env, class F, class Sink>
+[[nodiscard]] auto try_push_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink) {
+  return detail::push<detail::Trying>(plan, producer, sink, detail::no_options<StreamOptions>());
+}
+
+template <class Ctx, class Env, class F, class Sink>
+[[nodiscard]] auto try_push_with_plan(const ExecutionPlan<Ctx, Env>& plan, F&& producer, Sink&& sink,
+                                      const StreamOptions& options) {
+  return detail::push<detail::Trying>(plan, producer, sink, options);
 }
 
 namespace detail {
@@ -69,7 +84,7 @@ struct PushBody : PlanContexts<Ctx> {
   }
 };
 
-template <class Ctx, class Env, class F, class Sink>
+template <template <class> class Out, class Ctx, class Env, class F, class Sink>
 decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink, const StreamOptions& options) {
   using Rule = decltype(detail::commit_rule(producer));
   constexpr bool takes_emit =
@@ -88,7 +103,9 @@ decltype(auto) push(const ExecutionPlan<Ctx, Env>& plan, F& producer, Sink& sink
     [[maybe_unused]] const BorrowedPlan borrowed(storage);
     Engine run(storage.rules.view(), options, options.partial);
     Body body{{storage}, producer, {run, sink, detail::commit_rule(producer)}};
-    return detail::drive_push<PlanOutcome<Result>>(run, body);
+    using Outcome = Out<Result>;
+    if constexpr (!Outcome::as_returned) run.keep_times();
+    return detail::drive_push<Outcome>(run, body);
   }
 }
 

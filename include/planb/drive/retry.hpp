@@ -99,7 +99,7 @@ decltype(auto) retry(const RetryPolicy& rules, F& fn, const RunOptions* options)
     view.named = {named.data(), named.size()};
     Body body{fn};
     if (options == nullptr && policy.kind <= StepKind::plain) {
-      const Attempt attempt;
+      const Attempt attempt(1, 1, 0, {}, nullptr, &policy);
       return detail::drive<Outcome>(FirstAttempt{view, attempt}, body);
     }
     return detail::drive_engine<Outcome>(view, body, options != nullptr ? *options : no_options());

@@ -119,8 +119,10 @@ class PlanRun {
   }
 
   // Of a streamed run: deliver() when the attempt's source has given an element, before the consumer gets it; resume()
-  // when the consumer has had it, before the source goes on: a Step::timeout counts the source's time only. False from
-  // either: stop requested or out of budget; say fail(Cause::timed_out()), or fail() with an error of the source's.
+  // when the consumer has had it, before the source goes on: a Step::timeout counts the source's time only. After an
+  // element that is not for the consumer (a keep-alive), resume() alone. False from either: stop requested, out of
+  // budget, or, from resume(), Step::first_timeout over without output; say fail(Cause::timed_out()), or fail() with an
+  // error of the source's.
   [[nodiscard]] bool deliver() {
     demand_attempt("deliver()");
     return engine_.deliver();

@@ -37,7 +37,7 @@ enum class ContentRefusal : unsigned char {
 }
 
 // The ready-made classifier, and a value: every on_...() gives a changed copy, so one may be built on another. What is
-// said later stands before what was said earlier, and all of it before the table (docs/errors.md).
+// said later stands before what was said earlier, and all of it before the table.
 //
 // It reads, and the first that says something answers:
 //   1. the error's structured code: the patterns of on_code(), then the table, where a code is a refusal or is read as

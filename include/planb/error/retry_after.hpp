@@ -148,11 +148,6 @@ template <class Headers>
 
 }  // namespace detail
 
-std::optional<Duration> parse_retry_after(std::string_view value, std::chrono::system_clock::time_point now) noexcept;
-
-std::optional<Duration> parse_retry_after(std::string_view header, std::string_view value,
-                                          std::chrono::system_clock::time_point now) noexcept;
-
 template <class Headers>
 std::optional<Duration> parse_retry_after(int status, const Headers& headers,
                                           std::chrono::system_clock::time_point now) {
@@ -175,10 +170,6 @@ std::optional<Duration> parse_retry_after(int status, const Headers& headers,
   }
   return wait ? wait : reset;
 }
-
-std::optional<Duration> parse_retry_after(int status,
-                                          std::initializer_list<std::pair<std::string_view, std::string_view>> headers,
-                                          std::chrono::system_clock::time_point now) noexcept;
 
 }  // namespace planb::inline PLANB_ABI
 

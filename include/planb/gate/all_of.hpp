@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -44,11 +45,19 @@ class PLANB_VISIBLE AllOf final : public Gate {
   }
 
  private:
-  // What an admission has taken, in the order of the gates; given back from the last to the first. The ticket is its
+  // What an admission has taken, in the order of the gates; given back from the last to the first. The ticket holds its
   // address.
   using Taken = std::unique_ptr<std::optional<Permit>[]>;
-  [[nodiscard]] static std::optional<Permit>* taken(std::uint64_t ticket) noexcept {
-    return reinterpret_cast<std::optional<Permit>*>(static_cast<std::uintptr_t>(ticket));
+  static_assert(sizeof(Taken::pointer) <= sizeof(std::uint64_t));
+  [[nodiscard]] static std::uint64_t ticket_of(Taken::pointer permits) noexcept {
+    std::uint64_t ticket = 0;
+    std::memcpy(&ticket, &permits, sizeof permits);
+    return ticket;
+  }
+  [[nodiscard]] static Taken::pointer taken(std::uint64_t ticket) noexcept {
+    Taken::pointer permits = nullptr;
+    std::memcpy(&permits, &ticket, sizeof permits);
+    return permits;
   }
 
   void on_outcome(std::uint64_t ticket, const GateOutcome& outcome) override;
@@ -60,7 +69,7 @@ class PLANB_VISIBLE AllOf final : public Gate {
   [[nodiscard]] GateRefusal refused(GateRefusal refusal, std::size_t which, const GateRequest& request) const;
   // Calls f for each permit, also where it throws for one of them; the first of these goes on.
   template <class F>
-  void tell_each(std::optional<Permit>* permits, const F& f) const;
+  void tell_each(Taken::pointer permits, const F& f) const;
 
   const std::vector<std::shared_ptr<Gate>> gates_;
 };
@@ -95,7 +104,7 @@ inline Admission AllOf::admit(const GateRequest& request) {
     }
     taken[i].emplace(std::move(*admission.permit));
   }
-  return Permit(*this, static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(taken.release())), request.now);
+  return Permit(*this, ticket_of(taken.release()), request.now);
 }
 
 inline TimePoint AllOf::opens_at(const GateRequest& request) const {
@@ -127,7 +136,7 @@ inline Duration AllOf::patience() const {
 }
 
 template <class F>
-void AllOf::tell_each(std::optional<Permit>* permits, const F& f) const {
+void AllOf::tell_each(Taken::pointer permits, const F& f) const {
 #if PLANB_HAS_EXCEPTIONS
   std::exception_ptr first;
   for (std::size_t i = 0; i != gates_.size(); ++i) {

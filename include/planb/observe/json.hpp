@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// to_json: events, reports, plans and schedules as one line of JSON. for_each_field: the same members, one by one.
+// to_json: events, reports, plans, schedules and explanations as one line of JSON. for_each_field: the same members,
+// one by one.
 #pragma once
 
 #include <planb/detail/config.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/observe/detail/json_writer.hpp>
 #include <planb/observe/detail/tell.hpp>
+#include <planb/observe/detail/tell_explanation.hpp>
 #include <planb/observe/detail/tell_plan.hpp>
 #include <planb/observe/detail/wall_text.hpp>
+#include <planb/observe/explanation.hpp>
 #include <planb/plan/plan.hpp>
 #include <planb/report/event.hpp>
 #include <planb/report/report.hpp>
@@ -72,6 +75,9 @@ requires(detail::event_kind<E> != 0) [[nodiscard]] std::string
 [[nodiscard]] std::string to_json(const RunReport& report, const JsonOptions& options = {});
 
 [[nodiscard]] std::string to_json(const Cause& cause, const JsonOptions& options = {});
+
+// What has no bound is null.
+[[nodiscard]] std::string to_json(const Explanation& explanation, const JsonOptions& options = {});
 
 // A text that parse_schedule reads, in quotes.
 [[nodiscard]] std::string to_json(const Schedule& schedule, const JsonOptions& options = {});
@@ -177,6 +183,14 @@ inline std::string to_json(const RunReport& report, const JsonOptions& options) 
 inline std::string to_json(const Cause& cause, const JsonOptions& options) {
   detail::JsonWriter writer(options.max_text);
   detail::tell(writer, {}, cause);
+  return writer.take();
+}
+
+inline std::string to_json(const Explanation& explanation, const JsonOptions& options) {
+  detail::JsonWriter writer(options.max_text);
+  writer.begin({});
+  detail::tell(writer, explanation);
+  writer.end();
   return writer.take();
 }
 

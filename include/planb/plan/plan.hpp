@@ -282,8 +282,8 @@ ExecutionPlan<Ctx> ExecutionPlan<Ctx, Env>::capture_requirements(E&& env) const 
   copies.reserve(size());
   for (const step_type& step : this->steps()) {
     // Names every member, so that one which is added later cannot be forgotten.
-    const auto& [name, provide, attempts, schedule, retry_while, classify, enter_when, max_wait, timeout, reserve, gate] =
-        step;
+    const auto& [name, provide, attempts, schedule, retry_while, classify, enter_when, max_wait, timeout, first_timeout,
+                 reserve, gate] = step;
     copies.push_back({.name = name,
                       .provide = detail::BoundProvide<Ctx, Env>{provide, bound, owner},
                       .attempts = attempts,
@@ -293,6 +293,7 @@ ExecutionPlan<Ctx> ExecutionPlan<Ctx, Env>::capture_requirements(E&& env) const 
                       .enter_when = enter_when,
                       .max_wait = max_wait,
                       .timeout = timeout,
+                      .first_timeout = first_timeout,
                       .reserve = reserve,
                       .gate = gate});
   }

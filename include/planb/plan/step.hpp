@@ -12,15 +12,22 @@
 #include <planb/time/clock.hpp>
 #include <planb/time/optional_duration.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 namespace planb::inline PLANB_ABI {
 
 // What is to be done about a cause: any of `Verdict(const Cause&)`, `Verdict(const E&)` for a concrete error type,
 // which then has no objection to any other error, or a member of E.
 using Classifier = detail::ErrorFunction<Verdict>;
+
+// Asked here: GCC 12 breaks down where it meets these questions first within Step's default member initializers.
+static_assert(std::is_nothrow_default_constructible_v<detail::ErrorPredicate> &&
+              std::is_nothrow_default_constructible_v<Classifier> &&
+              std::is_nothrow_constructible_v<std::shared_ptr<Gate>, std::nullptr_t>);
 
 // Write it with designated initialisers: {.name = "openai", .provide = [] { return Llm{"openai"}; }, .attempts = 2}.
 // Its callables are copied into the plan, shared by all runs, and called through const.
@@ -52,6 +59,11 @@ struct Step {
 
   // The time for one attempt, factory and call together. Not given, or the longest Duration: no limit.
   OptionalDuration timeout = std::nullopt;
+
+  // Of streams alone: the time from an attempt's start to its first output, whatever comes before (keep-alives,
+  // elements that committing() holds back). Where it is given, `timeout` starts with the first output. None: as
+  // `timeout`.
+  OptionalDuration first_timeout = std::nullopt;
 
   // The time that earlier steps must leave to this one out of the run's budget.
   SaturatedDuration reserve = {};

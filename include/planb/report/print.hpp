@@ -17,7 +17,8 @@
 namespace planb::inline PLANB_ABI {
 
 // As a Duration, or "none".
-[[nodiscard]] inline std::string to_string(const OptionalDuration& duration) {
+template <std::same_as<OptionalDuration> D>  // and not of what converts to one
+[[nodiscard]] std::string to_string(const D& duration) {
   return duration ? planb::to_string(*duration) : "none";
 }
 

@@ -64,6 +64,9 @@ struct ScheduleAccess {
   [[nodiscard]] static Schedule take(const ScheduleNode* node) { return Schedule(NodePtr(node)); }
 };
 
+// Whether there is a jitter anywhere in it: then a provider's wait hint is spread too.
+[[nodiscard]] bool has_jitter(const Schedule& schedule);
+
 }  // namespace detail
 
 // Steps through a schedule that outlives it. Cheap to make: the state starts at the first next(), within the object for
@@ -88,6 +91,9 @@ class ScheduleRun {
   // The delay before the next attempt, after a failure with this cause; none where the schedule has ended, and from
   // then on. Throws what a function of the schedule throws, and std::bad_alloc.
   [[nodiscard]] std::optional<Duration> next(TimePoint now, const Cause& cause);
+
+  // A wait hint made longer by up to a tenth, by the same generator.
+  [[nodiscard]] Duration spread(Duration hint) noexcept;
 
  private:
   static constexpr std::size_t room = 64 / sizeof(detail::StateSlot);

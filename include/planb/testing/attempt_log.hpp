@@ -42,20 +42,23 @@ class AttemptLog {
 
   [[nodiscard]] Names names() const;
 
-  // Everything, in order.
+  // What attempts and steps did, in order: starts, successes, failures and skipped steps.
   [[nodiscard]] std::vector<Event> events() const;
 
-  // The events of one kind, such as of<AttemptFailure>().
+  // The same with the other events, FirstOutput and RunFinish.
+  [[nodiscard]] std::vector<Event> all() const;
+
+  // The events of one kind, whichever, such as of<AttemptFailure>().
   template <class E>
   [[nodiscard]] std::vector<E> of() const {
     std::vector<E> found;
-    for (const Event& event : events()) {
+    for (const Event& event : all()) {
       if (const E* const e = event.template get_if<E>()) found.push_back(*e);
     }
     return found;
   }
 
-  // Each event as a line, as to_string(event) gives it.
+  // Each of events() as a line, as to_string(event) gives it.
   [[nodiscard]] std::vector<std::string> lines() const;
 
   void clear() const;

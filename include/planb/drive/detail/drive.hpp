@@ -337,6 +337,7 @@ PLANB_NOINLINE typename Out::type drive(Run run, Body& body, [[maybe_unused]] Fa
 template <class Out, class Body>
 PLANB_NOINLINE typename Out::type drive_engine(const PlanView& plan, Body& body, const RunOptions& options) {
   Engine run(plan, options);
+  if constexpr (!Out::as_returned) run.keep_times();
   return detail::drive<Out>(EngineRun{run}, body);
 }
 

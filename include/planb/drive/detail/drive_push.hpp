@@ -64,6 +64,21 @@ template <class Stream>
   return false;
 }
 
+// A success without a value.
+template <class Out>
+typename Out::type give_nothing([[maybe_unused]] Engine& run) {
+  if constexpr (!Out::as_returned) return Out::success(run, [] {});
+}
+
+template <class R>
+[[nodiscard]] bool is_value([[maybe_unused]] const std::remove_reference_t<R>& result) {
+  if constexpr (ResultType<R>) {
+    return detail::has_value(result);
+  } else {
+    return true;
+  }
+}
+
 // `body` makes the attempts, as for drive(), and has the `stream` between producer and sink.
 template <class Out, class Body>
 typename Out::type drive_push(Engine& run, Body& body) {
@@ -87,14 +102,19 @@ typename Out::type drive_push(Engine& run, Body& body) {
           const StreamGuard stream_guard(body.stream);
           if constexpr (std::is_void_v<R>) {
             body.invoke(room, attempt);
-            if (detail::settles_well(body.stream)) return;
+            if (detail::settles_well(body.stream)) return detail::give_nothing<Out>(run);
           } else {
             using Held = HeldResult<typename Body::Raw>;
             Held result = body.invoke(room, attempt);
-            if (body.stream.end() == End::consumer ||
-                (detail::check<Held>(result, body.fn, failure) && detail::settles_well(body.stream))) {
+            // An error that is returned when the consumer wants no more is given back as it is, where it can be.
+            const bool is_final = body.stream.end() == End::consumer && (Out::as_returned || detail::is_value<R>(result));
+            if (is_final || (detail::check<Held>(result, body.fn, failure) && detail::settles_well(body.stream))) {
               failure.answered();
-              return std::forward<Held>(result);
+              if constexpr (Out::as_returned) {
+                return std::forward<Held>(result);
+              } else {
+                return Out::success(run, [&]() -> R { return std::forward<Held>(result); });
+              }
             }
           }
         } else {
@@ -106,7 +126,7 @@ typename Out::type drive_push(Engine& run, Body& body) {
     }
     if (detail::settle(run, body.stream, failure)) {
       if constexpr (std::is_void_v<R>) {
-        return;
+        return detail::give_nothing<Out>(run);
       } else {
 #if PLANB_HAS_EXCEPTIONS
         failure.cause().rethrow();

@@ -101,7 +101,7 @@ struct Trying {
   using type = PlanResult<typename value_of<R>::type>;
 
   template <class Call>
-  static type success(const Engine& run, Call&& call) {
+  static type success(Engine& run, Call&& call) {
     const auto report = [&run] { return run.success_report(); };
     if constexpr (ResultType<R>) {
       using Traits = result_traits<std::remove_cvref_t<R>>;

@@ -40,8 +40,13 @@ namespace planb::inline PLANB_ABI::detail {
 class Engine {
  public:
   template <class Options>
-  Engine(const PlanView& plan, const Options& options, PartialStream partial = PartialStream::allow)
-      : Engine(plan, OptionsView(options), partial) {}
+  Engine(const PlanView& plan, const Options& options) : Engine(plan, OptionsView(options), PartialStream::allow) {}
+  // Of a stream.
+  template <class Options>
+  Engine(const PlanView& plan, const Options& options, PartialStream partial)
+      : Engine(plan, OptionsView(options), partial) {
+    streaming_ = true;
+  }
 
   // A run without options whose first attempt was made without an engine. It is running: say succeed() or fail(). Where
   // a gate let it pass, that has given the permit.
@@ -104,7 +109,8 @@ class Engine {
     site_.delivered.store(delivered() + 1, std::memory_order_relaxed);
     return true;
   }
-  // The consumer has had its element, and the source goes on. False: it must not, as above.
+  // The consumer has had its element, or it was none of the consumer's, and the source goes on. False: it must not, as
+  // above, or since the first output is overdue: Step::first_timeout.
   [[nodiscard]] bool resume() { return !watched_ || watch(true); }
   [[nodiscard]] static Cause cut_short() noexcept { return Cause::timed_out(); }  // where it was a stop, fail() knows
 
@@ -148,7 +154,13 @@ class Engine {
   [[nodiscard]] RunReport report() const;
   // The report of a success that is about to be told. Where there is no memory for it, it says less: its steps are
   // missing.
-  [[nodiscard]] RunReport success_report() const;
+  [[nodiscard]] RunReport success_report();
+
+  // Before the first next(): the report is to have times. It has them too where there is a handler.
+  void keep_times() noexcept {
+    timed_ = true;
+    quiet_ = false;
+  }
 
  private:
   // In `deciding` and `starting` the run is being driven already, and a handler or a rule that drives it is refused.
@@ -195,6 +207,7 @@ class Engine {
     here_.step_attempt = record_->attempts;
     here_.step_index = step_;
     here_.step_name = policy().name;
+    here_.policy_ = policy_;
     site_.previous = last_cause();
   }
   void close_attempt() noexcept {
@@ -234,8 +247,8 @@ class Engine {
     state_ = State::entering;
   }
 
-  // Every run that began ends here, whichever way: the place for what is told of that. Not here itself, but after it,
-  // where handlers may be called: they are also to be told of the attempt's end, and that first.
+  // Every run that began ends here, whichever way. That is notified later, by notify_finish(): an attempt's end comes
+  // first.
   void finish(RunEnd end) noexcept {
     end_ = end;
     state_ = State::over;
@@ -285,6 +298,7 @@ class Engine {
   [[nodiscard]] LeaveReason objection(Now& now);
   [[nodiscard]] LeaveReason spent(const Cause& cause) const;
   [[nodiscard]] LeaveReason heed_hint(const Cause& cause, Duration& wait) const;
+  void spread_hint(Now& now);
   [[nodiscard]] std::optional<Duration> ask_schedule(const Cause& cause, Now& now);
   [[nodiscard]] Move leave(LeaveReason reason) noexcept;
   void follow(const Move& move, Now& now);
@@ -331,6 +345,18 @@ class Engine {
   // --- What others are told, in notify.hpp ---------------------------------------------------------------------------
 
   void notify_success();
+  // The run has begun, or is over: where that is to be noted or told.
+  void begin_run() noexcept;
+  void begin_wait(Now& now) {
+    if (timed_ && waits_since_ == no_deadline) waits_since_ = now();
+  }
+  void end_wait(Now& now);
+  void note_waited() noexcept;
+  void notify_finish(Now& now);
+  void finish_if_over(Now& now) {
+    if (timed_ && state_ == State::over) [[unlikely]]
+      notify_finish(now);
+  }
   void notify_failure(Move move, std::optional<Verdict> verdict, Now& now);
   [[nodiscard]] bool notify_first_output(Now& now);
   [[nodiscard]] bool notify_permit(Now& now);
@@ -361,14 +387,19 @@ class Engine {
   int step_ = 0;
   State state_ = State::entering;
   RunEnd end_ = RunEnd::running;
-  const bool quiet_;  // no handler, budget, stop token, scheduled entry or limit to output: nobody to be asked or told
+  bool quiet_;  // no handler, budget, stop token, scheduled entry or limit to output: nobody to be asked or told
   bool guarded_ = false;  // next_guarded was said: only steps whose enter_when accepts the cause
   bool watched_ = false;  // a stop, the budget or a timeout may end the attempt between two elements, or output_due_
   // And the others.
   const bool handled_ = false;  // there is a handler of events
+  bool timed_ = false;          // it or the caller is told how long everything took
+  bool begun_ = false;          // of a run with times: next() was asked
+  bool finish_notified_ = false;
   const bool has_budget_ = false;
   bool guard_accepted_ = false;     // guarded_, and a step's enter_when accepted
   bool lacked_time_ = false;        // the last decision was for lack of time
+  bool streaming_ = false;          // of a stream, or of a run by hand, which may be one
+  bool first_due_ = false;          // the attempt's deadline is that of its first output: Step::first_timeout
   bool output_due_ = false;         // the gate is to be told of the attempt's first element
   bool budget_ends_first_ = false;  // at attempt_end_, earlier than the step's timeout ends the running attempt
   const PartialStream partial_ = PartialStream::allow;
@@ -390,6 +421,10 @@ class Engine {
   std::optional<ScheduleRun> schedule_;  // of the step at step_
   std::optional<Cause> callback_error_;
   std::unique_ptr<RefusalWords> words_;
+  // Of a run with times:
+  TimePoint began_ = no_deadline;        // until the run first reads its clock
+  TimePoint waits_since_ = no_deadline;  // while it waits
+  Duration waited_{};                    // of a step that has no record yet
   InlineVector<StepRecord, 4> records_;
 };
 

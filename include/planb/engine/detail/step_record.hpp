@@ -16,8 +16,7 @@
 namespace planb::inline PLANB_ABI::detail {
 
 // Of a step that the run came to. Every step gets one when it is passed over or first tried, so the n-th is the n-th
-// step's. In little room: an engine with four of these is to stay within what allocators give quickly (1,032 bytes in
-// glibc).
+// step's. In little room: a run in flight has four of these in place.
 struct StepRecord {
   StepRecord() noexcept {}  // NOLINT(modernize-use-equals-default): which would first fill the cause's room with zeros
 
@@ -34,6 +33,10 @@ struct StepRecord {
   Cause cause;         // the last failure
   TimePoint opens_at;  // of a gate, as learnt at refused_at
   TimePoint refused_at;
+  // Of a run with times: what its attempts took, and its waits; and when it failed last.
+  Duration attempt_time{};
+  Duration wait_time{};
+  TimePoint failed_at;
 
   void refuse(const GateRefusal& refusal, TimePoint now) noexcept {
     refused = true;

@@ -64,7 +64,7 @@ PLANB_DECL void Engine::fail_and_decide(Cause&& cause, std::optional<Verdict> ac
     cause = std::move(*callback_error_);
     callback_error_.reset();
   }
-  if (wanted<AttemptFailure>()) static_cast<void>(now());  // before its rules, which may take their time
+  if (timed_) static_cast<void>(now());  // before its rules, which may take their time
   if (!quiet_ || site_.clock != nullptr) look_at_time(cause, now);
   close_attempt();
   remember(std::move(cause));
@@ -93,6 +93,8 @@ PLANB_DECL void Engine::fail_and_decide(Cause&& cause, std::optional<Verdict> ac
   if (!quiet_) notify_failure(move, verdict, now);
   follow(move, now);
   leave_if_clock_threw();
+  finish_if_over(now);
+  leave_if_clock_threw();
 }
 
 // Out of the way of what is quick.
@@ -119,6 +121,8 @@ PLANB_COLD PLANB_DECL void Engine::fail_by_callback(Cause&& cause, Cause&& error
   const RunEnd end = end_by_callback(std::move(error));
   notify_failure({.run_end = end}, std::nullopt, now);
   finish_after(end);
+  leave_if_clock_threw();
+  finish_if_over(now);
   leave_if_clock_threw();
 }
 
@@ -177,7 +181,9 @@ PLANB_DECL LeaveReason Engine::objection(Now& now) {
     if (!wait) return LeaveReason::schedule_ended;
     delay_ = *wait;
   }
+  const Duration own = delay_;
   if (const LeaveReason reason = heed_hint(cause, delay_); reason != LeaveReason::none) return reason;
+  if (delay_ > own && step.schedule != nullptr) spread_hint(now);
   if (has_budget_ && delay_ >= time_left(now)) return LeaveReason::out_of_time;
   if (step.gate != nullptr) {
     const GateRequest request = next_request(now);
@@ -212,6 +218,19 @@ PLANB_DECL LeaveReason Engine::heed_hint(const Cause& cause, Duration& wait) con
   return max_wait && wait > *max_wait ? LeaveReason::wait_too_long : LeaveReason::none;
 }
 
+// Where the schedule has a jitter, a hint is spread too, so that not all who got the same come back at the same moment:
+// never earlier, and still within the bounds.
+PLANB_COLD PLANB_DECL void Engine::spread_hint(Now& now) {
+  if (!detail::has_jitter(*policy().schedule)) return;
+  Duration most = policy().max_wait.value_or((Duration::max)());
+  if (has_budget_) {
+    const Duration left = add(time_left(now), Duration(-1));
+    if (left < most) most = left;
+  }
+  const Duration spread = schedule_->spread(delay_);
+  if (most > delay_) delay_ = spread < most ? spread : most;
+}
+
 PLANB_DECL std::optional<Duration> Engine::ask_schedule(const Cause& cause, Now& now) {
   if (!schedule_) {
     std::optional<std::uint64_t> seed = options_.seed();
@@ -238,6 +257,7 @@ PLANB_DECL void Engine::follow(const Move& move, Now& now) {
       if (delay_ > Duration::zero()) {
         due_ = add(now(), delay_);
         state_ = State::waiting;
+        begin_wait(now);
       }
       break;
     case NextMove::next_step: go_to_next_step(); break;

@@ -69,6 +69,7 @@ PLANB_DECL bool Engine::try_enter(Now& now) {
   if (delay > Duration::zero()) {
     due_ = add(now(), delay);
     state_ = State::waiting;
+    begin_wait(now);
   } else {
     state_ = State::ready;
   }
@@ -78,6 +79,8 @@ PLANB_DECL bool Engine::try_enter(Now& now) {
 PLANB_COLD PLANB_DECL void Engine::skip(SkipReason reason, Now& now, const GateRefusal* refusal) {
   lacked_time_ = reason == SkipReason::out_of_time;
   StepRecord& record = add_record();
+  record.wait_time = waited_;
+  waited_ = Duration();
   record.skipped = true;
   record.skip_reason = reason;
   if (refusal != nullptr) note_refusal(record, *refusal, now());
@@ -162,6 +165,7 @@ PLANB_DECL bool Engine::waits_for_gate(const GateRefusal& refusal, Now& now) {
   gate_since_ = since;
   due_ = next;
   state_ = State::waiting;
+  begin_wait(now);
   return true;
 }
 
@@ -178,7 +182,9 @@ PLANB_DECL bool Engine::start() {
   Now now(*this);
   state_ = State::deciding;
   if (stopped()) return finish(RunEnd::interrupted), false;
-  if (policy().timeout || handled_) static_cast<void>(now());  // before anything is taken or told
+  const StepPolicy& step = policy();
+  first_due_ = streaming_ && step.first_timeout;
+  if (step.timeout || first_due_ || timed_) static_cast<void>(now());  // before anything is taken or told
   if (out_of_budget(now)) return finish(RunEnd::deadline), false;
   if (clock_threw()) return false;
   const Duration left = time_left(now);
@@ -200,7 +206,7 @@ PLANB_DECL bool Engine::start() {
   guarded_ = guard_accepted_ = false;
   if (record_ != nullptr) record_->refused = false;  // the gate has opened since
   begin_attempt();
-  const StepPolicy& step = policy();
+  if (waited_ != Duration()) note_waited();
   site_.clock = nullptr;
   drop_own_stop();  // of an attempt that was asked after its end
   attempt_end_ = no_deadline;
@@ -209,15 +215,15 @@ PLANB_DECL bool Engine::start() {
     attempt_end_ = add(now(), left);
   }
   TimePoint timeout_end = no_deadline;
-  if (step.timeout) {
+  if (const std::optional<Duration>& timeout = first_due_ ? step.first_timeout : step.timeout) {
     site_.clock = &clock();
-    timeout_end = add(now(), *step.timeout);
+    timeout_end = add(now(), *timeout);
   }
   limit_attempt(timeout_end);
-  output_due_ = permit_.has_value();
+  output_due_ = permit_.has_value() || wanted<FirstOutput>();
   watched_ = output_due_ || may_be_cut_short();
   site_.stop = &options_.stop();
-  if (handled_) started_ = now();
+  if (timed_) started_ = now();
   const Duration gate_wait = gate_since_ == no_deadline ? Duration() : between(gate_since_, now());
   gate_since_ = no_deadline;
   if (permit_) permit_->use();

@@ -36,7 +36,7 @@ PLANB_DECL std::string Engine::label() const noexcept { return detail::text_to_n
 // A handler changes nothing.
 PLANB_DECL void Engine::notify(const Event& event) {
   const auto call = [&] {
-    if (event.get_if<StepSkipped>() != nullptr) {
+    if (event.get_if<StepSkipped>() != nullptr || event.get_if<RunFinish>() != nullptr) {  // of no attempt
       options_.on_event()(event);
     } else {
       const CurrentMetadata::Scope scope(metadata());
@@ -49,6 +49,10 @@ PLANB_DECL void Engine::notify(const Event& event) {
 }
 
 PLANB_DECL void Engine::notify_failure(Move move, std::optional<Verdict> verdict, Now& now) {
+  if (timed_) {
+    record_->attempt_time = add(record_->attempt_time, between(started_, now()));
+    record_->failed_at = now();
+  }
   if (!wanted<AttemptFailure>()) return;
   NextMove next{move.kind, move.kind == NextMove::retry ? delay_ : Duration(), move.run_end, move.reason};
   if (move.reason == LeaveReason::gate_closed) next.gate_reason = record_->gate_reason;
@@ -87,14 +91,50 @@ PLANB_DECL void Engine::notify_success() {
   };
   detail::call_user(tell_gate, caught, unwound);
   permit_.reset();
+  if (timed_) record_->attempt_time = add(record_->attempt_time, between(started_, now()));
   if (wanted<AttemptSuccess>()) {
     notify(Event(AttemptSuccess{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()),
                                 label()}));
   }
+  finish_if_over(now);
 #if PLANB_HAS_EXCEPTIONS
   if (defect != nullptr) std::rethrow_exception(defect);
   if (clock_threw()) std::rethrow_exception(std::exchange(clock_error_, nullptr));
 #endif
+}
+
+// --- The run ---------------------------------------------------------------------------------------------------------
+
+PLANB_COLD PLANB_DECL void Engine::begin_run() noexcept {
+  begun_ = true;
+  if (has_budget_) began_ = latest_;
+}
+
+PLANB_COLD PLANB_DECL void Engine::end_wait(Now& now) {
+  if (waits_since_ == no_deadline) return;
+  waited_ = add(waited_, between(waits_since_, now()));
+  waits_since_ = no_deadline;
+  if (record_ != nullptr) note_waited();
+}
+
+PLANB_COLD PLANB_DECL void Engine::note_waited() noexcept {
+  record_->wait_time = add(record_->wait_time, waited_);
+  waited_ = Duration();
+}
+
+PLANB_COLD PLANB_DECL void Engine::notify_finish(Now& now) {
+  if (std::exchange(finish_notified_, true) || !wanted<RunFinish>()) return;
+  const TimePoint at = now();
+  const auto less = [this] {
+    RunReport result;
+    result.attempts = here_.attempt;
+    return result;
+  };
+  RunFinish finished{.end = end_, .at = at, .label = label()};
+  finished.report = detail::call_user([this] { return report(); }, less);
+  finished.report.end = end_;
+  if (began_ != no_deadline) finished.duration = between(began_, at);
+  notify(Event(std::move(finished)));
 }
 
 // --- The gate --------------------------------------------------------------------------------------------------------
@@ -157,9 +197,16 @@ PLANB_COLD PLANB_DECL bool Engine::notify_first_output(Now& now) {
   const auto caught = [this] {
     if (Cause thrown = Cause::current(); thrown.kind() == CauseKind::defect) callback_error_.emplace(std::move(thrown));
   };
-  detail::call_user([&] { permit_->first_output(now); }, caught);
+  const auto tell_gate = [&] {
+    if (permit_) permit_->first_output(now);
+  };
+  detail::call_user(tell_gate, caught);
+  if (!callback_error_ && wanted<FirstOutput>()) {
+    notify(Event(
+        FirstOutput{here_.attempt, here_.step_attempt, step_, step_name(), now(), between(started_, now()), label()}));
+  }
   end_factory();
-  return !callback_error_ && !clock_threw();
+  return !callback_error_ && !clock_threw() && !stopped();
 }
 
 // --- Causes that leave the engine ------------------------------------------------------------------------------------

@@ -21,6 +21,10 @@ PLANB_COLD PLANB_DECL RunReport Engine::report() const {
   report.label = label();
   if (report.end == RunEnd::succeeded) report.answered_step = step_;
   if (failed_ != nullptr) report.last_failed = static_cast<int>(failed_ - records_.data());
+  if (began_ != no_deadline) {
+    report.started_at = began_;
+    report.duration = between(began_, latest_);
+  }
   if (callback_error_) report.rule_error = copy_to_notify(*callback_error_);
   report.steps.reserve(records_.size());
   for (const StepRecord& record : records_) {
@@ -36,6 +40,16 @@ PLANB_COLD PLANB_DECL RunReport Engine::report() const {
     step.alert = record.alert;
     if (record.judged) step.verdict = record.verdict;
     step.index = index;
+    if (timed_) {
+      // A running attempt, or wait, counts as far as it is known.
+      step.attempt_time = record.attempt_time;
+      step.wait_time = record.wait_time;
+      if (&record == record_ && running()) step.attempt_time = add(*step.attempt_time, between(started_, latest_));
+      if (&record == record_ && waits_since_ != no_deadline) {
+        step.wait_time = add(*step.wait_time, between(waits_since_, latest_));
+      }
+      if (record.failed) step.failed_at = record.failed_at;
+    }
     if (record.refused) {
       step.opens_at = record.opens_at;
       step.opens_in = record.opens_at == no_deadline ? (Duration::max)() : between(record.refused_at, record.opens_at);
@@ -50,7 +64,9 @@ PLANB_COLD PLANB_DECL RunReport Engine::report() const {
   return report;
 }
 
-PLANB_DECL RunReport Engine::success_report() const {
+PLANB_DECL RunReport Engine::success_report() {
+  if (timed_) static_cast<void>(read_clock());
+
   const auto less = [this] {
     RunReport result;
     result.attempts = here_.attempt;

@@ -26,9 +26,13 @@ PLANB_DECL Engine::Engine(const PlanView& plan, OptionsView options, PartialStre
       quiet_(!options.on_event() && !options.budget() && !options.stop().stop_possible() &&
              options.entry() == StepEntry::immediate && partial == PartialStream::allow),
       handled_(static_cast<bool>(options.on_event())),
+      timed_(handled_),
       has_budget_(options.budget().has_value()),
       partial_(partial),
       options_(options) {
+  here_.entry_asks_ = options.entry() == StepEntry::scheduled;
+  here_.output_ends_plan_ = partial != PartialStream::allow;
+  here_.output_ends_step_ = partial == PartialStream::prevent_retry;
   if (has_budget_) {
     const Duration budget = *options.budget();
     const TimePoint start = latest_ = clock().now();
@@ -42,12 +46,19 @@ PLANB_DECL_INLINE Engine::Engine(const PlanView& plan, const RunOptions& none, F
 }
 
 PLANB_NOINLINE PLANB_DECL RunPhase Engine::proceed() {
+  if (timed_ && !begun_) [[unlikely]]
+    begin_run();
   for (;;) {
     switch (state_) {
       case State::attempting: misuse("next() was called while an attempt is running; say succeed() or fail() first");
       case State::starting:
       case State::deciding: misuse_from_within("next()");
-      case State::over: return RunPhase::over;
+      case State::over: {
+        Now now(*this);
+        finish_if_over(now);
+        leave_if_clock_threw();
+        return RunPhase::over;
+      }
       case State::entering:
         enter();
         leave_if_clock_threw();
@@ -62,6 +73,7 @@ PLANB_NOINLINE PLANB_DECL RunPhase Engine::proceed() {
         } else {
           state_ = State::ready;
         }
+        end_wait(now);
         leave_if_clock_threw();
         break;
       }
@@ -95,6 +107,7 @@ PLANB_COLD PLANB_DECL void Engine::abandon() {
   remember(std::move(cause));
   notify_failure({.run_end = RunEnd::interrupted}, std::nullopt, now);
   finish(RunEnd::interrupted);
+  finish_if_over(now);
 #if PLANB_HAS_EXCEPTIONS
   clock_error_ = nullptr;  // what is on its way is more important, and a destructor lets nothing out
 #endif
@@ -117,12 +130,17 @@ namespace planb::inline PLANB_ABI::detail {
 
 PLANB_DECL Engine::~Engine() noexcept(false) {
   if (running()) abandon();
+  if (begun_ && !finish_notified_) [[unlikely]] {  // between two attempts, or its thread goes away
+    if (state_ != State::over) finish(RunEnd::interrupted);
+    Now now(*this);
+    notify_finish(now);
+  }
 }
 
 PLANB_DECL void Engine::succeed() {
   close_attempt();
   finish(RunEnd::succeeded);
-  if (permit_ || handled_) notify_success();
+  if (permit_ || timed_) notify_success();
 }
 
 PLANB_DECL void Engine::finish_without_steps() noexcept {

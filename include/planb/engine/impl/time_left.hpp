@@ -27,7 +27,10 @@ PLANB_DECL bool Engine::watch(bool source_has_the_floor) {
   const std::optional<Duration>& timeout = policy().timeout;
   // After output no other step may need the time that is reserved for it.
   const bool all_of_it = has_budget_ && attempt_end_ != budget_end_ && fallback_prevented();
-  if (timeout || all_of_it) {
+  // Until the first output its deadline stands, whatever comes before, and ends the attempt; then the silence counts.
+  if (first_due_ && source_has_the_floor) return !time_was_up(now) && !clock_threw();
+  const bool was_first = std::exchange(first_due_, false);
+  if (timeout || all_of_it || was_first) {
     if (all_of_it) attempt_end_ = budget_end_;
     [[maybe_unused]] const TimePoint due =
         limit_attempt(timeout && source_has_the_floor ? add(now(), *timeout) : no_deadline);
@@ -66,6 +69,7 @@ PLANB_DECL bool Engine::time_was_up(Now& now) const {
 
 PLANB_DECL TimePoint Engine::read_clock() {
   detail::call_user([this] { latest_ = clock().now(); }, [this] { keep_clock_error(); });
+  if (timed_ && began_ == no_deadline) began_ = latest_;
   return latest_;
 }
 
@@ -87,7 +91,10 @@ PLANB_COLD PLANB_DECL void Engine::move_own_stop(TimePoint due) {
 PLANB_COLD PLANB_DECL void Engine::leave_with_clock_error() {
   finish(RunEnd::interrupted);
   permit_.reset();
-  std::rethrow_exception(std::exchange(clock_error_, nullptr));
+  std::exception_ptr error = std::exchange(clock_error_, nullptr);
+  Now now(*this);
+  finish_if_over(now);
+  std::rethrow_exception(error);
 }
 #endif
 

@@ -67,7 +67,7 @@ struct HttpMatch {
   [[nodiscard]] static bool phrase(std::string_view phrase, std::string_view text) noexcept;
 };
 
-// The table (docs/errors.md), row by row. Statuses and codes change: this is the place to change them.
+// The table (docs/reference/http_classifier.md), row by row. Statuses and codes change: this is the place to change them.
 struct HttpTable {
   struct StatusRow {
     int first;

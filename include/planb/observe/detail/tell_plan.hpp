@@ -26,6 +26,7 @@ struct StepFacts {
   bool enter_when;
   std::optional<Duration> max_wait;
   std::optional<Duration> timeout;
+  std::optional<Duration> first_timeout;
   Duration reserve;
   bool gate;
 };
@@ -33,8 +34,8 @@ struct StepFacts {
 // Taken apart: a member that is new does not compile until it is told.
 template <class Ctx, class Env>
 [[nodiscard]] StepFacts step_facts(const Step<Ctx, Env>& step) {
-  const auto& [name, provide, attempts, schedule, retry_while, classify, enter_when, max_wait, timeout, reserve, gate] =
-      step;
+  const auto& [name, provide, attempts, schedule, retry_while, classify, enter_when, max_wait, timeout, first_timeout,
+               reserve, gate] = step;
   return {.name = name,
           .attempts = attempts,
           .schedule = std::addressof(schedule),
@@ -43,6 +44,7 @@ template <class Ctx, class Env>
           .enter_when = static_cast<bool>(enter_when),
           .max_wait = max_wait,
           .timeout = timeout,
+          .first_timeout = first_timeout,
           .reserve = reserve,
           .gate = gate != nullptr};
 }
@@ -61,6 +63,7 @@ inline void tell_step(FieldSink& sink, const StepFacts& step) {
   if (step.enter_when) sink.flag("enter_when", true);
   if (step.max_wait) sink.duration("max_wait", *step.max_wait);
   if (step.timeout) sink.duration("timeout", *step.timeout);
+  if (step.first_timeout) sink.duration("first_timeout", *step.first_timeout);
   if (step.reserve != Duration::zero()) sink.duration("reserve", step.reserve);
   if (step.gate) sink.flag("gate", true);
   sink.end();

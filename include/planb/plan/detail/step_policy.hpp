@@ -30,9 +30,14 @@ enum class StepKind : unsigned char {
   full,   // a guard before the first, or a timeout limits them
 };
 
+// What follows a step in its plan.
+enum class Later : unsigned char { nothing, guarded_steps, steps };
+
 struct StepPolicy {
   std::string_view name;
   StepKind kind = StepKind::quick;
+  Later later = Later::nothing;
+  Later later_if_asked = Later::nothing;  // where a step's schedule and retry_while guard it too: StepEntry::scheduled
   int max_attempts = 1;
   const Schedule* schedule = nullptr;
   const ErrorPredicate* retry_while = nullptr;
@@ -40,7 +45,8 @@ struct StepPolicy {
   const ErrorPredicate* enter_when = nullptr;
   std::optional<Duration> max_wait;
   std::optional<Duration> timeout;
-  Duration reserved_after{};  // for the steps behind this one
+  std::optional<Duration> first_timeout;  // of streams
+  Duration reserved_after{};              // for the steps behind this one
   Gate* gate = nullptr;
 };
 
@@ -63,6 +69,7 @@ struct RulesView {
   // Of a Step:
   std::string_view name = {};
   const ErrorPredicate* enter_when = nullptr;
+  std::optional<Duration> first_timeout = std::nullopt;
   Duration reserve{};
 };
 
@@ -73,6 +80,7 @@ template <class Rules>
   if constexpr (requires { rules.enter_when; }) {
     view.name = rules.name;
     view.enter_when = &rules.enter_when;
+    view.first_timeout = rules.first_timeout;
     view.reserve = rules.reserve;
   }
   return view;

@@ -4,6 +4,7 @@
 
 #include <planb/detail/config.hpp>
 #include <planb/plan/attempt.hpp>
+#include <planb/plan/detail/step_policy.hpp>
 
 #include <atomic>
 #include <cstring>
@@ -31,6 +32,29 @@ PLANB_DECL std::optional<Duration> Attempt::timeout() const {
   if (!due) return std::nullopt;
   const Duration left = detail::between(site_->clock->now(), *due);
   return left > Duration::zero() ? left : Duration::zero();
+}
+
+PLANB_COLD PLANB_DECL std::optional<bool> Attempt::last_of_step() const noexcept {
+  if (policy_ == nullptr) return std::nullopt;
+  if (output_ends_step_ && delivered() != 0) return true;
+  if (policy_->max_attempts != unlimited && step_attempt >= policy_->max_attempts) return true;
+  if (policy_->schedule != nullptr || policy_->retry_while != nullptr || policy_->classify != nullptr) {
+    return std::nullopt;
+  }
+  return false;
+}
+
+PLANB_COLD PLANB_DECL std::optional<bool> Attempt::last_of_run() const noexcept {
+  if (policy_ == nullptr) return std::nullopt;
+  const std::optional<bool> last = last_of_step();
+  detail::Later later = entry_asks_ ? policy_->later_if_asked : policy_->later;
+  if (output_ends_plan_ && delivered() != 0) later = detail::Later::nothing;
+  switch (later) {
+    case detail::Later::nothing: return last;
+    case detail::Later::guarded_steps: return last == false ? last : std::nullopt;
+    case detail::Later::steps: return policy_->classify != nullptr ? std::nullopt : std::optional<bool>(false);
+  }
+  return std::nullopt;
 }
 
 PLANB_COLD PLANB_DECL StopToken Attempt::stop_token() const {

@@ -5,6 +5,7 @@
 #include <planb/detail/config.hpp>
 #include <planb/plan/detail/plan_rules.hpp>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace planb::inline PLANB_ABI::detail {
@@ -30,11 +31,17 @@ PLANB_DECL void PlanRules::add_step(const RulesView& rules) {
   if (rules.reserve != Duration::zero()) {
     for (StepPolicy& before : policies_) before.reserved_after = add(before.reserved_after, rules.reserve);
   }
+  const Later later = policy.enter_when != nullptr ? Later::guarded_steps : Later::steps;
+  const bool asked = policy.schedule != nullptr || policy.retry_while != nullptr;
+  for (StepPolicy& before : policies_) {
+    before.later = (std::max)(before.later, later);
+    before.later_if_asked = (std::max)(before.later_if_asked, asked ? Later::guarded_steps : later);
+  }
   policies_.push_back(policy);
   view_.steps = policies_.data();
   view_.size = static_cast<int>(policies_.size());
   if (view_.size != 1) return;
-  first_attempt_ = Attempt(1, 1, 0, policy.name);
+  first_attempt_ = Attempt(1, 1, 0, policy.name, nullptr, policies_.data());
   first_ = policy.kind;
   if (policy.kind == StepKind::gated) gate_first_ = policy.gate;
 }

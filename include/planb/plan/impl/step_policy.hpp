@@ -20,11 +20,12 @@ PLANB_DECL StepPolicy make_policy(const RulesView& rules) {
   if (rules.enter_when != nullptr && *rules.enter_when) policy.enter_when = rules.enter_when;
   policy.max_wait = rules.max_wait;
   policy.timeout = limit(rules.timeout);
+  policy.first_timeout = limit(rules.first_timeout);
   policy.gate = rules.gate;
-  policy.kind = policy.enter_when != nullptr || policy.timeout             ? StepKind::full
-                : policy.gate != nullptr                                   ? StepKind::gated
-                : policy.schedule != nullptr || policy.classify != nullptr ? StepKind::plain
-                                                                           : StepKind::quick;
+  policy.kind = policy.enter_when != nullptr || policy.timeout || policy.first_timeout ? StepKind::full
+                : policy.gate != nullptr                                               ? StepKind::gated
+                : policy.schedule != nullptr || policy.classify != nullptr             ? StepKind::plain
+                                                                                       : StepKind::quick;
   return policy;
 }
 
@@ -41,6 +42,9 @@ PLANB_COLD PLANB_DECL std::string refusal(const RulesView& rules, const std::str
   if (rules.max_wait && *rules.max_wait < Duration::zero()) return label + ": `max_wait` is negative";
   if (rules.timeout && *rules.timeout <= Duration::zero()) {
     return label + ": `timeout` must be above zero; leave it out for no limit";
+  }
+  if (rules.first_timeout && *rules.first_timeout <= Duration::zero()) {
+    return label + ": `first_timeout` must be above zero; leave it out for no limit";
   }
   if (rules.reserve < Duration::zero()) return label + ": `reserve` is negative";
   return {};

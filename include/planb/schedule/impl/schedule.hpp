@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace planb::inline PLANB_ABI {
@@ -39,6 +40,37 @@ PLANB_DECL void ScheduleRun::take(ScheduleRun& other) noexcept {
   started_ = std::exchange(other.started_, false);
   large_ = std::move(other.large_);
   if (started_ && large_ == nullptr) std::memcpy(small_, other.small_, sizeof small_);  // states are trivial
+}
+
+namespace detail {
+
+class JitterSeeker final : public ScheduleWriter {
+ public:
+  bool found = false;
+
+  void word(std::string_view) override {}
+  void open(std::string_view name) override {
+    found =
+        found || name == "jittered" || name == "full_jitter" || name == "equal_jitter" || name == "decorrelated_jitter";
+  }
+  void add(Duration) override {}
+  void add(double) override {}
+  void add(int) override {}
+  void add(const ScheduleNode& inner) override { inner.describe(*this); }
+  void add_function() override {}
+  void close() override {}
+};
+
+PLANB_DECL bool has_jitter(const Schedule& schedule) {
+  JitterSeeker seeker;
+  if (schedule) ScheduleAccess::node(schedule)->describe(seeker);
+  return seeker.found;
+}
+
+}  // namespace detail
+
+PLANB_DECL Duration ScheduleRun::spread(Duration hint) noexcept {
+  return random_.between(hint, detail::add(hint, hint / 10));
 }
 
 }  // namespace planb::inline PLANB_ABI

@@ -7,6 +7,7 @@
 
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace planb::inline PLANB_ABI::testing {
@@ -23,6 +24,15 @@ PLANB_DECL AttemptLog::Names AttemptLog::names() const {
 }
 
 PLANB_DECL std::vector<Event> AttemptLog::events() const {
+  std::vector<Event> events;
+  for (Event& event : all()) {
+    const bool of_the_run = event.get_if<FirstOutput>() != nullptr || event.get_if<RunFinish>() != nullptr;
+    if (!of_the_run) events.push_back(std::move(event));
+  }
+  return events;
+}
+
+PLANB_DECL std::vector<Event> AttemptLog::all() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   return state_->events;
 }
