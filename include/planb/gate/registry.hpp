@@ -31,8 +31,9 @@ class GateChanges;
 
 // Safe to use from many threads at once: whoever asks first for a name makes its gate, and the others get the same one.
 //
-// Asked for again with the same options, a gate is kept, with all that it has counted; with other options, or as
-// another kind, it is made anew, and plans that hold the old one go on with that. Of an option that is a callable it
+// Asked for again with the same options, a gate is kept, with all that it has counted (an option that is not given is
+// the same as its default); with other options, or as another kind, it is made anew, and plans that hold the old one go
+// on with that. Of an option that is a callable it
 // only matters whether there is one: two callables cannot be compared.
 class GateRegistry {
  public:
@@ -161,17 +162,28 @@ class GateRegistry {
     };
     return numbers(a) == numbers(b);
   }
+  // What is not given is what it means, so that saying the default changes nothing.
+  [[nodiscard]] static bool same(const RateLimitOptions& a, const RateLimitOptions& b) {
+    const auto filled_in = [](RateLimitOptions options) {
+      if (!options.burst) options.burst = options.permits;
+      return options;
+    };
+    return filled_in(a) == filled_in(b);
+  }
   // A new option that is not compared here does not compile.
   [[nodiscard]] static bool same(const CircuitBreakerOptions& a, const CircuitBreakerOptions& b) {
     const auto numbers = [](const CircuitBreakerOptions& options) {
       const auto& [failure_threshold, failure_ratio, minimum_calls, window, open_for, half_open_probes,
                    counts_as_failure, honour_retry_after, longest_hint, slow_call, slow_ratio, probe_timeout,
                    failure_memory, name, patience, on_change] = options;
-      return std::tuple(failure_threshold, failure_ratio, minimum_calls, Duration(window), open_for.fixed(),
-                        half_open_probes, static_cast<bool>(counts_as_failure), honour_retry_after,
-                        Duration(longest_hint), std::optional<Duration>(slow_call), std::optional<double>(slow_ratio),
-                        std::optional<Duration>(probe_timeout), std::optional<Duration>(failure_memory),
-                        std::string_view(name), Duration(patience), static_cast<bool>(on_change));
+      const std::optional<int> threshold =
+          failure_threshold || failure_ratio ? failure_threshold : std::optional<int>(5);
+      const std::optional<Duration> probe = probe_timeout ? std::optional<Duration>(probe_timeout) : open_for.fixed();
+      return std::tuple(threshold, failure_ratio, minimum_calls, Duration(window), open_for.fixed(), half_open_probes,
+                        static_cast<bool>(counts_as_failure), honour_retry_after, Duration(longest_hint),
+                        std::optional<Duration>(slow_call), std::optional<double>(slow_ratio), probe,
+                        std::optional<Duration>(failure_memory), std::string_view(name), Duration(patience),
+                        static_cast<bool>(on_change));
     };
     return numbers(a) == numbers(b);
   }

@@ -146,19 +146,18 @@ template <class... E>
 
 template <class Ctx>
 [[nodiscard]] Step<Ctx> step_of(const StepRules& rules, const Provide<Ctx>& provide) {
-  Step<Ctx> step{.name = rules.name,
-                 .provide = provide,
-                 .attempts = rules.attempts,
-                 .schedule = rules.schedule,
-                 .retry_while = rules.retry_while,
-                 .classify = rules.classify,
-                 .enter_when = rules.enter_when,
-                 .max_wait = rules.max_wait,
-                 .timeout = rules.timeout,
-                 .reserve = rules.reserve,
-                 .gate = rules.gate};
-  if constexpr (requires { step.first_timeout; }) step.first_timeout = rules.first_timeout;
-  return step;
+  return {.name = rules.name,
+          .provide = provide,
+          .attempts = rules.attempts,
+          .schedule = rules.schedule,
+          .retry_while = rules.retry_while,
+          .classify = rules.classify,
+          .enter_when = rules.enter_when,
+          .max_wait = rules.max_wait,
+          .timeout = rules.timeout,
+          .first_timeout = rules.first_timeout,
+          .reserve = rules.reserve,
+          .gate = rules.gate};
 }
 
 // `one` serves all names, where it is given.

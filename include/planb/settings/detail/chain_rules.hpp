@@ -59,7 +59,7 @@ class FailureList {
   Classifier classify_;
 };
 
-// With the defaults filled in, so that options which mean the same are the same. Without those that make no sense.
+// Without those that make no sense.
 [[nodiscard]] std::map<std::string, GateOptions> gate_options(const Settings& settings, SettingsFaults& faults);
 
 // Whether its classifier can be made.

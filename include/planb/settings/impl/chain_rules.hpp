@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -43,7 +44,6 @@ void take(Member& member, const Value& value) {
   CircuitBreakerOptions options;
   options.failure_threshold = failure_threshold;
   options.failure_ratio = failure_ratio;
-  if (!failure_threshold && !failure_ratio) options.failure_threshold = 5;
   detail::take(options.minimum_calls, minimum_calls);
   detail::take(options.window, window);
   detail::take(options.open_for, open_for);
@@ -61,7 +61,7 @@ void take(Member& member, const Value& value) {
   RateLimitOptions options;
   detail::take(options.permits, permits);
   detail::take(options.period, period);
-  options.burst = burst ? burst : permits;
+  options.burst = burst;
   return options;
 }
 [[nodiscard]] inline GateOptions options_of(const ConcurrencyLimitSettings& settings) {
@@ -190,6 +190,22 @@ PLANB_DECL bool check_chain(const ChainSettings& chain, SettingsFaults& faults) 
   return is_sound;
 }
 
+// What the text reader has refused before: of settings that a program has put together.
+inline void check_names(const ChainSettings& chain, SettingsFaults& faults) {
+  std::set<std::string_view> steps;
+  for (const StepSettings& step : chain.steps) {
+    if (!steps.insert(step.name).second) {
+      faults.list.push_back({step.place, step.name, "each step once in a chain", {}});
+    }
+    std::set<std::string_view> gates;
+    for (const SettingsText& gate : step.gates) {
+      if (!gates.insert(gate.text).second) {
+        faults.list.push_back({gate.place, gate.text, "each gate once", {}});
+      }
+    }
+  }
+}
+
 PLANB_DECL ChainRules chain_rules(const ChainSettings& chain, const Classifier& classify, SettingsFaults& faults) {
   // Names every member, so that a knob which is added later cannot be forgotten.
   const auto& [budget, content_refusal, partial, entry, failure, seed, rules, chain_steps, chain_place] = chain;
@@ -200,6 +216,7 @@ PLANB_DECL ChainRules chain_rules(const ChainSettings& chain, const Classifier& 
   result.run_options.failure = result.stream_options.failure = failure;
   result.run_options.seed = result.stream_options.seed = seed;
   if (partial) result.stream_options.partial = *partial;
+  check_names(chain, faults);
   for (const StepSettings& step : chain_steps) {
     const auto& [name, provider, attempts, schedule, retry, enter, max_wait, timeout, first_timeout, reserve, gates,
                  place] = step;
