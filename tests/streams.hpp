@@ -1,6 +1,7 @@
-// Streams by script, run in either form: what the consumer sees must not depend on it.
+// Streams by script, run in any form: what the consumer sees must not depend on it.
 #pragma once
 
+#include <planb/coro.hpp>
 #include <planb/stream.hpp>
 #include <planb/testing.hpp>
 
@@ -75,6 +76,23 @@ struct Producer {
   }
 };
 
+// The same in a coroutine.
+struct CoProducer {
+  Script& script;
+
+  template <class Emit>
+  planb::Task<> operator()(const Client&, Emit& emit, planb::Attempt attempt) const {
+    const Call& call = script.next();
+    for (const int element : call.elements) {
+      script.wait(call.before_each, attempt);
+      const bool wanted = co_await emit(element);
+      if (!wanted) co_return;
+    }
+    script.wait(call.before_end, attempt);
+    Script::end(call);
+  }
+};
+
 // The pull form of a call: lazy, and gone through once.
 class Elements {
  public:
@@ -128,7 +146,26 @@ struct Source {
   Elements operator()(const Client&, const planb::Attempt& attempt) const { return Elements(script, attempt); }
 };
 
-enum class Form { push, pull };
+enum class Form { push, pull, co_push };
+
+// Waits of a run in a coroutine, by its clock.
+struct Sleep {
+  planb::Clock* clock;
+
+  planb::Task<> operator()(planb::Duration time, planb::StopToken stop) const {
+    clock->sleep_until(clock->now() + time, std::move(stop));
+    co_return;
+  }
+};
+
+// By co_push_with_plan, into a sink that is a coroutine too.
+template <class Producer, class Consume>
+void co_push(const planb::ExecutionPlan<Client>& plan, Producer producer, Consume& consume,
+             const planb::StreamOptions& options) {
+  const auto sink = [&consume](int element) -> planb::Task<bool> { co_return consume(element); };
+  planb::sync_wait(
+      planb::co_push_with_plan<planb::Task<>>(plan, std::move(producer), sink, Sleep{options.clock}, options));
+}
 
 // What the consumer saw, and how the run ended for it.
 struct Seen {
@@ -156,6 +193,8 @@ inline Seen run(Form form, const planb::ExecutionPlan<Client>& plan, Script& scr
   try {
     if (form == Form::push) {
       planb::push_with_plan(plan, Producer{script}, consumer, options);
+    } else if (form == Form::co_push) {
+      co_push(plan, CoProducer{script}, consumer, options);
     } else {
       auto stream = planb::stream_with_plan(plan, Source{script}, options);
       for (const int element : stream) {

@@ -19,6 +19,7 @@
 //   outcome ok [STEP] | fail STATUS STEP_INDEX | defect
 //
 // Times are virtual, T in microseconds. An endless schedule without attempts means planb::unlimited.
+#include <planb/coro.hpp>
 #include <planb/planb.hpp>
 #include <planb/schedule/text.hpp>
 #include <planb/testing.hpp>
@@ -415,6 +416,33 @@ class CaseRun {
     });
   }
 
+  // In a coroutine, whose sink is one too.
+  Outcome co_push_stream(bool thrown) {
+    return observe([&] {
+      const planb::ExecutionPlan<Provider> plan = make_plan();
+      const auto sink = [this](int item) -> planb::Task<bool> { co_return receive(item); };
+      const auto sleep = [this](planb::Duration time) -> planb::Task<> {
+        clock_.advance(time);
+        co_return;
+      };
+      if (thrown) {
+        planb::sync_wait(planb::co_push_with_plan<planb::Task<>>(
+            plan,
+            [this](const Provider& provider, auto& emit) -> planb::Task<> {
+              const Reply<std::string> reply = co_await co_push(provider, emit);
+              if (!reply.has_value()) throw reply.error();
+            },
+            sink, sleep, stream_options()));
+        outcome_.end = "ok";
+      } else {
+        const Reply<std::string> reply = planb::sync_wait(planb::co_push_with_plan<planb::Task<Reply<std::string>>>(
+            plan, [this](const Provider& provider, auto& emit) { return co_push(provider, emit); }, sink, sleep,
+            stream_options()));
+        outcome_.end = reply.has_value() ? "ok" : fail_text(reply.error());
+      }
+    });
+  }
+
   Outcome pull_stream(bool thrown) {
     return observe([&] {
       const planb::ExecutionPlan<Provider> plan = make_plan();
@@ -526,6 +554,16 @@ class CaseRun {
       if (!emit(item)) return Reply<std::string>("the consumer wants no more");
     }
     return end_call(now, provider);
+  }
+
+  template <class Emit>
+  planb::Task<Reply<std::string>> co_push(const Provider& provider, Emit& emit) {
+    const Call& now = next_call(provider);
+    for (const int item : now.emit) {
+      const bool goes_on = co_await emit(item);
+      if (!goes_on) co_return Reply<std::string>("the consumer wants no more");
+    }
+    co_return end_call(now, provider);
   }
 
   // What a call emits, made as it is asked for. Where an Item can be an error, that is how the call fails.
@@ -665,6 +703,8 @@ bool run_case(const Case& described, const std::string& place) {
   for (const bool thrown : {true, false}) {
     if (described.is_stream()) {
       same &= same_outcome(described, place, "pushed, ", thrown, CaseRun(described).push_stream(thrown));
+      same &=
+          same_outcome(described, place, "pushed in a coroutine, ", thrown, CaseRun(described).co_push_stream(thrown));
       same &= same_outcome(described, place, "pulled, ", thrown, CaseRun(described).pull_stream(thrown));
     } else {
       same &= same_outcome(described, place, "", thrown, CaseRun(described).run_plan(thrown));

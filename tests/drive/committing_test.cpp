@@ -52,6 +52,8 @@ Seen run(Form form, Script& script, std::size_t limit, const planb::StreamOption
   try {
     if (form == Form::push) {
       push_with_plan(plan, committing(streams::Producer{script}, is_output, limit), consume, options);
+    } else if (form == Form::co_push) {
+      streams::co_push(plan, committing(streams::CoProducer{script}, is_output, limit), consume, options);
     } else {
       for (const int item : stream_with_plan(plan, committing(streams::Source{script}, is_output, limit), options)) {
         if (!consume(item)) break;
@@ -66,15 +68,16 @@ Seen run(Form form, Script& script, std::size_t limit, const planb::StreamOption
 }  // namespace
 
 #define BOTH_FORMS const Form form = GENERATE(Form::push, Form::pull)
+#define ALL_FORMS const Form form = GENERATE(Form::push, Form::pull, Form::co_push)
 
 TEST_CASE("a prelude is held back until the first element that counts", "[committing]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.elements = {0, -1, 5, 0, 6}}});
   CHECK(run(form, script, 10).items == Items{0, -1, 5, 0, 6});
 }
 
 TEST_CASE("a prelude is dropped when its attempt fails, and is no output", "[committing]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const PartialStream partial = GENERATE(PartialStream::prevent_fallback, PartialStream::prevent_retry);
   Script script({{.elements = {0, -1}, .status = 503}, {.elements = {0, 7}}});
   const Seen seen = run(form, script, 10, {.partial = partial});
@@ -83,7 +86,7 @@ TEST_CASE("a prelude is dropped when its attempt fails, and is no output", "[com
 }
 
 TEST_CASE("after the first element that counts there has been output", "[committing]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.elements = {0, 1, -1}, .status = 503}});
   const Seen seen = run(form, script, 10, {.partial = PartialStream::prevent_fallback});
   CHECK(seen.items == Items{0, 1, -1});
@@ -91,7 +94,7 @@ TEST_CASE("after the first element that counts there has been output", "[committ
 }
 
 TEST_CASE("more elements than the limit are let through, and are output", "[committing]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   SECTION("as many as the limit are still held back") {
     Script script({{.elements = {0, -1}, .status = 503}, {.elements = {7}}});
     CHECK(run(form, script, 2, {.partial = PartialStream::prevent_retry}).items == Items{7});
@@ -109,19 +112,19 @@ TEST_CASE("more elements than the limit are let through, and are output", "[comm
 }
 
 TEST_CASE("a stream of nothing but a prelude reaches the consumer when it ends", "[committing]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.elements = {0, -1, -2}}});
   CHECK(run(form, script, 10).items == Items{0, -1, -2});
 }
 
 TEST_CASE("each attempt has a prelude of its own", "[committing]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.elements = {0, 1}, .status = 503}, {.elements = {-3}, .status = 503}, {.elements = {-4, 2}}});
   CHECK(run(form, script, 10, {}, two_steps(2)).items == Items{0, 1, -4, 2});
 }
 
 TEST_CASE("a consumer may stop within a prelude", "[committing]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   planb::testing::AttemptLog log;
   const std::size_t take = GENERATE(1U, 2U);
   SECTION("that output follows") {
@@ -136,7 +139,7 @@ TEST_CASE("a consumer may stop within a prelude", "[committing]") {
 }
 
 TEST_CASE("elements that are held back end a silence too", "[committing]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   planb::testing::VirtualClock clock;
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .timeout = 30s}};
   Script script({{.elements = {0, -1, 1}, .before_each = 20s}}, &clock);

@@ -23,6 +23,7 @@
 #include "catch.hpp"
 #include "two_steps.hpp"
 #include "lives.hpp"
+#include "loop.hpp"
 #include "pool.hpp"
 #include "results.hpp"
 
@@ -48,6 +49,8 @@ using planb::Task;
 using planb::TimePoint;
 using planb::testing::AttemptLog;
 using planb::testing::VirtualClock;
+using event_loop::finish;
+using event_loop::Loop;
 using results::Fault;
 using results::Outcome;
 
@@ -56,74 +59,8 @@ namespace {
 using lives::Counted;
 using Lines = std::vector<std::string>;
 
-// An event loop of one thread on virtual time: what sleeps is resumed in the order of its time.
-class Loop {
- public:
-  VirtualClock clock;
-
-  class [[nodiscard]] Nap {
-   public:
-    Nap(Loop& loop, Duration time, const StopToken& stop) : loop_(loop), time_(time), stop_(stop) {}
-    Nap(const Nap&) = delete;
-    Nap& operator=(const Nap&) = delete;
-    ~Nap() { std::erase(loop_.naps_, this); }
-
-    static bool await_ready() noexcept { return false; }
-    void await_suspend(std::coroutine_handle<> who) {
-      who_ = who;
-      due_ = loop_.clock.now() + time_;
-      loop_.naps_.push_back(this);
-    }
-    static void await_resume() noexcept {}
-
-   private:
-    friend class Loop;
-    Loop& loop_;
-    Duration time_;
-    StopToken stop_;
-    TimePoint due_;
-    std::coroutine_handle<> who_;
-  };
-
-  Nap sleep(Duration time, const StopToken& stop = {}) { return {*this, time, stop}; }
-
-  // Until nobody sleeps any more.
-  void run() {
-    while (step()) {
-    }
-  }
-
-  // Resumes the one that is due first. False: there is none.
-  bool step() {
-    if (naps_.empty()) return false;
-    const auto due = [this](const Nap* nap) { return nap->stop_.stop_requested() ? clock.now() : nap->due_; };
-    const auto first =
-        std::min_element(naps_.begin(), naps_.end(), [&](const Nap* a, const Nap* b) { return due(a) < due(b); });
-    Nap* const nap = *first;
-    const Duration ahead = due(nap) - clock.now();
-    naps_.erase(first);
-    clock.advance(ahead);
-    nap->who_.resume();
-    return true;
-  }
-
-  [[nodiscard]] std::size_t sleeping() const { return naps_.size(); }
-
- private:
-  std::vector<Nap*> naps_;
-};
-
 // For runs that never wait.
 constexpr auto no_sleep = [](Duration) -> Task<> { co_return; };
-
-// Runs the task to its end, and gives the result.
-template <class T>
-T finish(Loop& loop, Task<T> task) {
-  task.start();
-  loop.run();
-  REQUIRE(task.done());
-  return task.get();
-}
 
 Lines timed(const AttemptLog& log) {
   Lines lines;

@@ -169,6 +169,28 @@ TEST_CASE("a stream's first output has its own time") {
       check(c, log, delivered);
     }
     {
+      INFO("pushed in a coroutine");
+      VirtualClock clock;
+      const AttemptLog log;
+      const auto producer = [&](int&, auto& emit) -> planb::Task<> {
+        for (const Move& move : c.moves) {
+          clock.advance(move.after);
+          if (!move.element) throw planb::ProviderError(503);
+          const bool wanted = co_await emit(*move.element);
+          if (!wanted) co_return;
+        }
+      };
+      int delivered = 0;
+      const auto sink = [&](int) -> planb::Task<> {
+        ++delivered;
+        co_return;
+      };
+      static_cast<void>(planb::sync_wait(planb::co_try_push_with_plan<planb::Task<planb::PlanResult<void>>>(
+          plan_of(c), planb::committing(producer, is_output, c.prelude_limit), sink,
+          [](Duration) -> planb::Task<> { co_return; }, {.on_event = log, .budget = c.budget, .clock = &clock})));
+      check(c, log, delivered);
+    }
+    {
       INFO("pulled");
       VirtualClock clock;
       const AttemptLog log;

@@ -1,4 +1,4 @@
-// What holds for a stream in either form: output and failure, time, stops, gates.
+// What holds for a stream in any form: output and failure, time, stops, gates.
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
@@ -83,9 +83,10 @@ class Door final : public planb::Gate {
 }  // namespace
 
 #define BOTH_FORMS Fixture f(GENERATE(Form::push, Form::pull))
+#define ALL_FORMS Fixture f(GENERATE(Form::push, Form::pull, Form::co_push))
 
 TEST_CASE("by default the next step starts afresh after output, and the consumer sees both", "[stream][field-33]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.elements = {1, 2, 3}, .status = 503}, {.elements = {1, 2, 3}}});
   const Seen seen = run(f.form, two_steps(), script, f.options());
   CHECK(seen.items == Items{1, 2, 3, 1, 2, 3});
@@ -96,7 +97,7 @@ TEST_CASE("by default the next step starts afresh after output, and the consumer
 }
 
 TEST_CASE("prevent_fallback: after output no other step is tried", "[stream][field-33]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.elements = {1, 2, 3}, .status = 503}});
   const Seen seen = run(f.form, two_steps(), script, f.options(PartialStream::prevent_fallback));
   CHECK(seen.items == Items{1, 2, 3});
@@ -108,7 +109,7 @@ TEST_CASE("prevent_fallback: after output no other step is tried", "[stream][fie
 }
 
 TEST_CASE("prevent_fallback: the report keeps why the step was left", "[stream][field-53]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const ExecutionPlan<Client> plan{{.name = "alpha",
                                     .provide = Client{1},
                                     .attempts = 2,
@@ -121,7 +122,7 @@ TEST_CASE("prevent_fallback: the report keeps why the step was left", "[stream][
 }
 
 TEST_CASE("prevent_fallback: without output other steps are tried", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.status = 503}, {.elements = {1, 2}}});
   const Seen seen = run(f.form, two_steps(), script, f.options(PartialStream::prevent_fallback));
   CHECK(seen.items == Items{1, 2});
@@ -130,7 +131,7 @@ TEST_CASE("prevent_fallback: without output other steps are tried", "[stream]") 
 }
 
 TEST_CASE("prevent_fallback: the same step still retries from its start", "[stream][field-33]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.elements = {1, 2}, .status = 503}, {.elements = {1, 2, 3}}});
   const Seen seen = run(f.form, two_steps(2), script, f.options(PartialStream::prevent_fallback));
   CHECK(seen.items == Items{1, 2, 1, 2, 3});
@@ -139,7 +140,7 @@ TEST_CASE("prevent_fallback: the same step still retries from its start", "[stre
 }
 
 TEST_CASE("prevent_fallback: output of an earlier attempt of the step counts", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.elements = {1}, .status = 503}, {.status = 500}});
   const Seen seen = run(f.form, two_steps(2), script, f.options(PartialStream::prevent_fallback));
   CHECK(seen.items == Items{1});
@@ -148,7 +149,7 @@ TEST_CASE("prevent_fallback: output of an earlier attempt of the step counts", "
 }
 
 TEST_CASE("prevent_fallback: a gate that closes after output does not open the way to another step", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   auto door = std::make_shared<Door>();
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .attempts = 2, .gate = door},
                                    {.name = "beta", .provide = Client{2}}};
@@ -164,7 +165,7 @@ TEST_CASE("prevent_fallback: a gate that closes after output does not open the w
 }
 
 TEST_CASE("prevent_fallback: a last step that has no time left does not say that output was in the way", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const ExecutionPlan<Client> plan{
       {.name = "alpha", .provide = Client{1}, .attempts = 2, .schedule = planb::spaced(1min)},
       {.name = "beta", .provide = Client{2}}};
@@ -177,7 +178,7 @@ TEST_CASE("prevent_fallback: a last step that has no time left does not say that
 }
 
 TEST_CASE("prevent_retry: after output nothing is tried again", "[stream][field-33]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.elements = {1, 2}, .status = 503}});
   const Seen seen = run(f.form, two_steps(3), script, f.options(PartialStream::prevent_retry));
   CHECK(seen.items == Items{1, 2});
@@ -187,7 +188,7 @@ TEST_CASE("prevent_retry: after output nothing is tried again", "[stream][field-
 }
 
 TEST_CASE("prevent_retry: without output everything is as ever", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.status = 503}, {.status = 503}, {.elements = {7}}});
   const Seen seen = run(f.form, two_steps(2), script, f.options(PartialStream::prevent_retry));
   CHECK(seen.items == Items{7});
@@ -195,7 +196,7 @@ TEST_CASE("prevent_retry: without output everything is as ever", "[stream]") {
 }
 
 TEST_CASE("prevent_retry: the classifier is asked all the same, for its alert and its abort", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const planb::Action action = GENERATE(planb::Action::retry, planb::Action::next_step, planb::Action::abort);
   const ExecutionPlan<Client> plan = two_steps(2).with_classifier(
       [action](const planb::Cause&) { return planb::Verdict{.action = action, .alert = true}; });
@@ -208,7 +209,7 @@ TEST_CASE("prevent_retry: the classifier is asked all the same, for its alert an
 }
 
 TEST_CASE("attempts is absolute: output does not refill it", "[stream][field-34]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.elements = {1}, .status = 503},
                  {.elements = {1, 2}, .status = 503},
                  {.elements = {1, 2, 3}, .status = 503},
@@ -219,7 +220,7 @@ TEST_CASE("attempts is absolute: output does not refill it", "[stream][field-34]
 }
 
 TEST_CASE("a failure without output says nothing of output", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.status = 503}, {.status = 500}});
   const Seen seen = run(f.form, two_steps(), script, f.options(PartialStream::prevent_retry));
   CHECK(seen.end == "plan exhausted: alpha: 503 as the test says; beta: 500 as the test says");
@@ -227,7 +228,7 @@ TEST_CASE("a failure without output says nothing of output", "[stream]") {
 }
 
 TEST_CASE("the original style gives the last error unchanged, whatever was delivered", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   planb::StreamOptions options = f.options(PartialStream::prevent_fallback);
   options.failure = planb::FailureStyle::original;
   Script script({{.elements = {1}, .status = 503}});
@@ -236,7 +237,7 @@ TEST_CASE("the original style gives the last error unchanged, whatever was deliv
 }
 
 TEST_CASE("an empty stream is a success", "[stream][field-39]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script(std::vector<streams::Call>(1));
   const Seen seen = run(f.form, two_steps(), script, f.options());
   CHECK(seen.items.empty());
@@ -245,14 +246,14 @@ TEST_CASE("an empty stream is a success", "[stream][field-39]") {
 }
 
 TEST_CASE("a source that fails before its first element falls back", "[stream][field-36]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script({{.status = 503}, {.elements = {4}}});
   CHECK(run(f.form, two_steps(), script, f.options()).items == Items{4});
   CHECK(f.log.names() == std::vector{"alpha", "beta"});
 }
 
 TEST_CASE("a consumer that stops early ends the attempt as a success", "[stream][field-38]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const std::size_t take = GENERATE(1U, 2U, 3U);
   Script script({{.elements = {1, 2, 3, 4}, .status = 503}});
   const Seen seen = run(f.form, two_steps(2), script, f.options(), {.take = take});
@@ -262,7 +263,7 @@ TEST_CASE("a consumer that stops early ends the attempt as a success", "[stream]
 }
 
 TEST_CASE("waits between the attempts of a stream are those of its schedule", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const ExecutionPlan<Client> plan{
       {.name = "alpha", .provide = Client{1}, .attempts = 3, .schedule = planb::exponential(100ms)}};
   Script script({{.elements = {1}, .status = 503}, {.elements = {2}, .status = 503}, {.elements = {3}}});
@@ -271,7 +272,7 @@ TEST_CASE("waits between the attempts of a stream are those of its schedule", "[
 }
 
 TEST_CASE("a timeout bounds the silence before the first element", "[stream][field-40]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .timeout = 30s},
                                    {.name = "beta", .provide = Client{2}}};
   Script script({{.elements = {1}, .before_each = 1h}, {.elements = {2}}}, &f.clock);
@@ -281,7 +282,7 @@ TEST_CASE("a timeout bounds the silence before the first element", "[stream][fie
 }
 
 TEST_CASE("a timeout bounds the silence between elements, not the stream", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .timeout = 30s},
                                    {.name = "beta", .provide = Client{2}}};
   Script script({{.elements = {1, 2, 3}, .before_each = 20s, .before_end = 31s}, {.elements = {4}}}, &f.clock);
@@ -291,7 +292,7 @@ TEST_CASE("a timeout bounds the silence between elements, not the stream", "[str
 }
 
 TEST_CASE("a timeout does not count the consumer's time", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .timeout = 30s}};
   Script script({{.elements = {1, 2, 3}, .before_each = 29s}}, &f.clock);
   const Seen seen = run(f.form, plan, script, f.options(), {.clock = &f.clock, .pace = 1h});
@@ -300,7 +301,7 @@ TEST_CASE("a timeout does not count the consumer's time", "[stream]") {
 }
 
 TEST_CASE("a failure after the consumer's time is not taken for a timeout", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .timeout = 30s}};
   Script script({{.elements = {1}, .status = 503}}, &f.clock);
   run(f.form, plan, script, f.options(), {.clock = &f.clock, .pace = 1h});
@@ -308,7 +309,7 @@ TEST_CASE("a failure after the consumer's time is not taken for a timeout", "[st
 }
 
 TEST_CASE("the budget bounds the whole stream, the consumer's time included", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   planb::StreamOptions options = f.options();
   options.budget = 25s;
   Script script({{.elements = {1, 2, 3, 4, 5}}}, &f.clock);
@@ -349,7 +350,7 @@ TEST_CASE("an element that comes when the budget is gone does not reach the cons
 }
 
 TEST_CASE("after output the time that is reserved for steps that cannot come is the stream's", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const bool prevented = GENERATE(false, true);
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}},
                                    {.name = "beta", .provide = Client{2}, .reserve = 3s}};
@@ -463,7 +464,7 @@ TEST_CASE("a stream's stop token fires at the end of a silence, and not while th
 #endif
 
 TEST_CASE("each attempt of a stream feeds its gate once", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   auto gate = std::make_shared<CountingGate>();
   const ExecutionPlan<Client> plan{{.name = "alpha", .provide = Client{1}, .attempts = 2, .gate = gate}};
   SECTION("failed, then succeeded") {
@@ -521,7 +522,7 @@ TEST_CASE("outside a stream nothing is delivered", "[stream]") {
 }
 
 TEST_CASE("scheduled entry holds for streams too", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   const ExecutionPlan<Client> plan{
       {.name = "alpha", .provide = Client{1}},
       {.name = "beta", .provide = Client{2}, .attempts = 2, .schedule = planb::spaced(1s)}};
@@ -533,7 +534,7 @@ TEST_CASE("scheduled entry holds for streams too", "[stream]") {
 }
 
 TEST_CASE("a defect in an open stream leaves unchanged", "[stream]") {
-  BOTH_FORMS;
+  ALL_FORMS;
   Script script(std::vector<streams::Call>{});
   const Seen seen = run(f.form, two_steps(3), script, f.options());
   CHECK(seen.end == "defect: more calls than the test has");

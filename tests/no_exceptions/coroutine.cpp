@@ -20,7 +20,9 @@
 using namespace std::chrono_literals;
 using lives::Counted;
 using planb::Attempt;
+using planb::co_push_with_plan;
 using planb::co_run_with_plan;
+using planb::co_try_push_with_plan;
 using planb::CurrentMetadata;
 using planb::ExecutionPlan;
 using planb::Metadata;
@@ -70,6 +72,32 @@ void a_run_retries_falls_back_and_answers() {
   EXPECT(CurrentMetadata::get() == Metadata{});
 }
 
+void a_stream_falls_back() {
+  const ExecutionPlan<Client> plan{{.name = "one", .provide = Client{1}}, {.name = "two", .provide = Client{2}}};
+  const auto sleep = [](planb::Duration) -> Task<> { co_return; };
+  std::vector<int> seen;
+  const auto producer = [](Client& client, auto& emit) -> Task<Reply> {
+    for (int i = 0; i != 3; ++i) {
+      const bool wanted = co_await emit(10 * client.id + i);
+      if (!wanted) co_return i;
+      if (client.id == 1 && i == 1) co_return Error("down");
+    }
+    co_return client.id;
+  };
+  const auto sink = [&](int x) -> Task<bool> {
+    seen.push_back(x);
+    co_return x != 21;
+  };
+  Reply answer = sync_wait(co_push_with_plan<Task<Reply>>(plan, producer, sink, sleep));
+  EXPECT(answer.has_value() && *answer == 1);
+  EXPECT((seen == std::vector<int>{10, 11, 20, 21}));
+  const auto failing = [](Client&, auto&) -> Task<Reply> { co_return Error("down"); };
+  const planb::PlanResult<int> result =
+      sync_wait(co_try_push_with_plan<Task<planb::PlanResult<int>>>(plan, failing, sink, sleep));
+  EXPECT(!result.has_value());
+  EXPECT(result.report().steps.size() == 2);
+}
+
 void a_task_gives_what_it_returns() {
   const auto number = []() -> Task<std::unique_ptr<int>> { co_return std::make_unique<int>(5); };
   const auto twice = [&]() -> Task<int> {
@@ -106,6 +134,7 @@ void what_the_coroutine_holds_is_destroyed_once() {
 int main() {
   what_the_coroutine_holds_is_destroyed_once();
   a_run_retries_falls_back_and_answers();
+  a_stream_falls_back();
   a_task_gives_what_it_returns();
   return check::result();
 }

@@ -1,6 +1,7 @@
 // Every way to run a case, and what each run is seen to do.
 #pragma once
 
+#include <planb/coro.hpp>
 #include <planb/drive/committing.hpp>
 #include <planb/engine/plan_run.hpp>
 #include <planb/error/accepting.hpp>
@@ -91,7 +92,9 @@ enum class Driver {
   try_without_options,
   pull,
   push,
-  push_void
+  push_void,
+  co_push,
+  co_push_void
 };
 constexpr const char* driver_names[] = {"run_with_plan, errors thrown",
                                         "run_with_plan, errors returned",
@@ -102,7 +105,9 @@ constexpr const char* driver_names[] = {"run_with_plan, errors thrown",
                                         "try_run_with_plan without options",
                                         "a pulled stream",
                                         "a pushed stream",
-                                        "a pushed stream, errors as elements"};
+                                        "a pushed stream, errors as elements",
+                                        "a stream pushed in a coroutine",
+                                        "a stream pushed in a coroutine, errors as elements"};
 constexpr Driver drivers[] = {Driver::run,
                               Driver::run_returning,
                               Driver::try_run,
@@ -112,7 +117,9 @@ constexpr Driver drivers[] = {Driver::run,
                               Driver::try_without_options,
                               Driver::pull,
                               Driver::push,
-                              Driver::push_void};
+                              Driver::push_void,
+                              Driver::co_push,
+                              Driver::co_push_void};
 
 inline Shape shape_of(Driver driver) {
   const bool throwing = driver == Driver::run || driver == Driver::retry || driver == Driver::run_without_options;
@@ -138,8 +145,10 @@ inline Case played_by(Driver driver, const Case& c) {
     }
     case Driver::retry: return model::for_retry(c);
     case Driver::pull: return model::as_stream(c, Form::pull);
-    case Driver::push: return model::as_stream(c, Form::push);
-    case Driver::push_void: return model::as_stream(c, Form::push_void);
+    case Driver::push:
+    case Driver::co_push: return model::as_stream(c, Form::push);
+    case Driver::push_void:
+    case Driver::co_push_void: return model::as_stream(c, Form::push_void);
     default: return c;
   }
 }
@@ -204,6 +213,18 @@ Outcome produce(Scene& scene, const Client& client, const planb::Attempt& attemp
     const std::optional<int> element = scene.next_element(attempt, given);
     if (!element) return scene.outcome_of_call(attempt);
     if (!emit(*element)) return attempt.attempt;
+  }
+}
+
+template <class Emit>
+planb::Task<Outcome> co_produce(Scene& scene, const Client& client, planb::Attempt attempt, const Emit& emit) {
+  scene.look_at(client);
+  scene.open(attempt);
+  for (int given = 0;; ++given) {
+    const std::optional<int> element = scene.next_element(attempt, given);
+    if (!element) co_return scene.outcome_of_call(attempt);
+    const bool wanted = co_await emit(*element);
+    if (!wanted) co_return attempt.attempt;
   }
 }
 
@@ -277,6 +298,37 @@ inline void stream(Scene& scene, const planb::ExecutionPlan<Client>& plan, Seen&
   }
 }
 
+inline void co_stream(Scene& scene, const planb::ExecutionPlan<Client>& plan, Seen& seen) {
+  const auto options = scene.options<planb::StreamOptions>();
+  const auto sleep = [&scene](Duration time, planb::StopToken stop) -> planb::Task<> {
+    planb::Clock& clock = scene.clock;
+    clock.sleep_until(clock.now() + time, std::move(stop));
+    co_return;
+  };
+  if (scene.what.form == Form::push) {
+    const auto producer = [&scene](Client& client, const auto& emit, const planb::Attempt& attempt) {
+      return co_produce(scene, client, attempt, emit);
+    };
+    const auto sink = [&scene](int element) -> planb::Task<bool> { co_return scene.consume(element); };
+    return with_prelude(scene, producer, [&](const auto& with) {
+      Outcome outcome =
+          planb::sync_wait(planb::co_push_with_plan<planb::Task<Outcome>>(plan, with, sink, sleep, options));
+      seen.outcome = outcome.has_value() ? "gives " + std::to_string(*outcome)
+                                         : "returns " + std::to_string(outcome.error().status);
+    });
+  }
+  const auto producer = [&scene](Client& client, const auto& emit, planb::Attempt attempt) -> planb::Task<> {
+    const auto as_outcome = [&emit](int element) { return emit(Outcome(element)); };
+    Outcome outcome = co_await co_produce(scene, client, attempt, as_outcome);
+    if (!outcome.has_value()) co_await emit(std::move(outcome));
+  };
+  const auto sink = [&scene](Outcome element) { return scene.consume(*element); };
+  with_prelude(scene, producer, [&](const auto& with) {
+    planb::sync_wait(planb::co_push_with_plan<planb::Task<>>(plan, with, sink, sleep, options));
+    seen.outcome = "ends";
+  });
+}
+
 inline std::string difference(const Case& c, Driver driver);
 
 // `c` is what the driver makes of a case.
@@ -286,7 +338,7 @@ inline Seen play(const Case& c, Driver driver, model::Draws& draws) {
   scene.has_handler = has_options(driver);
   scene.run_nested = [driver](const Case& nested) {
     // Another driver's turn, and not one that has to have a plan of one step.
-    static constexpr Driver turns[] = {Driver::try_run, Driver::pull, Driver::push, Driver::run};
+    static constexpr Driver turns[] = {Driver::try_run, Driver::pull, Driver::push, Driver::run, Driver::co_push};
     const Driver within = turns[static_cast<std::size_t>(driver) % std::size(turns)];
     return difference(played_by(within, nested), within);
   };
@@ -298,7 +350,9 @@ inline Seen play(const Case& c, Driver driver, model::Draws& draws) {
     const auto alone = [&](const planb::Attempt& attempt) { return *scene.call(attempt); };
     const auto accepts = [&](int value) { return scene.accept(value); };
     try {
-      if (c.form != Form::call) {
+      if (driver == Driver::co_push || driver == Driver::co_push_void) {
+        co_stream(scene, plan, seen);
+      } else if (c.form != Form::call) {
         stream(scene, plan, seen);
       } else if (driver == Driver::by_hand) {
         by_hand(scene, plan, seen);

@@ -131,12 +131,6 @@ struct co_kept<Promise, Given, Awaited, R> {
   using type = std::remove_cv_t<Given>;
 };
 
-// All that awaiting an A puts into a frame.
-template <class Promise, class A>
-constexpr bool fits_frame_awaited = fits_frame<A> && fits_frame<typename transformed<Promise, A>::type> &&
-                                    fits_frame<std::remove_reference_t<AwaiterOf<typename transformed<Promise, A>::type>>> &&
-                                    fits_frame<AwaitedIn<Promise, A>>;
-
 template <class Task, class P, class R, class K, class B>
 struct CoroKit {
   using Promise = P;

@@ -6,18 +6,11 @@
 #include <planb/detail/invoke.hpp>
 #include <planb/drive/committing.hpp>
 #include <planb/drive/detail/held_back.hpp>
+#include <planb/drive/detail/push_state.hpp>
 #include <planb/engine/detail/engine.hpp>
-#include <planb/error/cause.hpp>
-#include <planb/error/detail/failure_room.hpp>
-#include <planb/error/result_traits.hpp>
 
-#include <algorithm>
 #include <concepts>
-#include <cstddef>
-#include <exception>
-#include <iterator>
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -25,61 +18,33 @@ namespace planb::inline PLANB_ABI {
 
 namespace detail {
 
-// An element that is kept: an object, or an array such as a string literal.
-template <class T>
-struct HeldValue {
-  template <class From>
-  explicit HeldValue(From&& from) : value(std::forward<From>(from)) {}
-
-  T value;
-};
-template <class T, std::size_t Size>
-struct HeldValue<T[Size]> {
-  explicit HeldValue(const T (&from)[Size]) { std::copy(std::begin(from), std::end(from), std::begin(value)); }
-
-  T value[Size];
-};
-
 // What comes between a producer and a sink in a run: which elements pass, and what ended an attempt before its time.
 template <class Sink, class Rule>
-class PushStream {
+class PushStream : public PushState<Rule> {
+  using State = PushState<Rule>;
+
  public:
-  enum class End : unsigned char {
-    none,
-    consumer,   // wants no more
-    cut_short,  // a stop, or the budget is gone
-    failed,     // an element was an expected-like with an error, or the predicate of committing() threw
-    sink_threw,
-  };
+  using typename State::End;
+  using Given = bool;  // by emit()
 
-  PushStream(Engine& run, Sink& sink, Rule rule) noexcept : run_(run), sink_(sink), rule_(rule) {}
+  PushStream(Engine& run, Sink& sink, Rule rule) noexcept : State(run, rule), sink_(sink) {}
 
-  void begin_attempt() noexcept {
-    end_ = End::none;
-    open_ = true;
-    failure_.clear();
-    if constexpr (Rule::holds) rule_.begin_attempt();
-  }
+  void begin_attempt() noexcept { this->begin(); }
   // Before the attempt's context ends: what is held back may refer to it. From here on emit() does nothing.
   void end_attempt() noexcept {
-    open_ = false;
+    this->open_ = false;
     if constexpr (Rule::holds) held_.clear();
   }
-
-  [[nodiscard]] End end() const noexcept { return end_; }
 
   // True while the consumer wants more, and may have it.
   template <class X>
   bool take(X&& element) {
-    if (!open_) return false;
-    if constexpr (ResultType<X>) {
-      if (detail::carries_error<X>(element, failure_.room())) return fail();
-    }
+    const Pass pass = this->template admit<X>(element);
+    if (pass == Pass::refused) return false;
     if constexpr (Rule::holds) {
-      if (!commits(element)) {
-        if (!open_) return false;
+      if (pass == Pass::held_back) {
         hold(std::forward<X>(element));
-        return resume();
+        return this->resume();
       }
       if (!release()) return false;
     }
@@ -90,20 +55,15 @@ class PushStream {
   bool release() {
     if constexpr (Rule::holds) {
       for (HeldBack<Element> held = held_.take(); !held.empty(); held.drop_front()) {  // a sink may come back to emit()
-        if (!open_ || !held.front().give_to(*this)) return false;
+        if (!this->open_ || !held.front().give_to(*this)) return false;
       }
     }
-    return open_;
+    return this->open_;
   }
 
-  // Of End::failed.
-  [[nodiscard]] FailureKeeper& failure() noexcept { return failure_; }
-
-#if PLANB_HAS_EXCEPTIONS
-  [[noreturn]] void rethrow_sinks() { std::rethrow_exception(std::exchange(thrown_, nullptr)); }
-#endif
-
  private:
+  using typename State::Pass;
+
   struct Element {
     Element() = default;
     Element(const Element&) = delete;
@@ -128,29 +88,8 @@ class PushStream {
   }
 
   template <class X>
-  [[nodiscard]] bool commits(const X& element) {
-    bool commits = false;
-    if (!detail::is_answered(failure_.room(), [&] { commits = rule_.commits(element); })) return fail();
-    return commits;
-  }
-
-  template <class X>
   bool give(X&& element) {
-    if (!run_.deliver()) return stop(End::cut_short);
-    if (!call_sink(std::forward<X>(element))) return stop(End::consumer);
-    return resume();
-  }
-
-  bool resume() { return run_.resume() || stop(End::cut_short); }
-
-  bool fail() noexcept {
-    failure_.filled();
-    return stop(End::failed);
-  }
-  bool stop(End end) noexcept {
-    end_ = end;
-    open_ = false;
-    return false;
+    return this->deliver() && this->resume(call_sink(std::forward<X>(element)));
   }
 
   template <class X>
@@ -170,22 +109,13 @@ class PushStream {
       }
 #if PLANB_HAS_EXCEPTIONS
     } catch (...) {
-      thrown_ = std::current_exception();
-      if (thrown_ != nullptr) stop(End::sink_threw);
+      this->keep_sinks();
       throw;
     }
 #endif
   }
 
-  Engine& run_;
   Sink& sink_;
-  [[no_unique_address]] Rule rule_;
-  End end_ = End::none;
-  bool open_ = false;  // elements may pass
-  FailureKeeper failure_;
-#if PLANB_HAS_EXCEPTIONS
-  std::exception_ptr thrown_;
-#endif
   struct Nothing {};
   [[no_unique_address]] std::conditional_t<Rule::holds, HeldBack<Element>, Nothing> held_;
 };
@@ -197,13 +127,14 @@ class PushStream {
 // out of emit() and ends the run, whatever the producer does with it. An x that is an expected-like with an error is
 // not an element: the attempt has failed with that error.
 // May be copied (also into a std::function<bool(X)>); for one thread at a time, until the producer returns.
+// In co_push_with_plan it gives a task of the bool: `co_await emit(x)`.
 template <class Stream>
 class Emit {
  public:
   explicit Emit(Stream& stream) noexcept : stream_(std::addressof(stream)) {}
 
   template <class X>
-  bool operator()(X&& element) const {
+  typename Stream::Given operator()(X&& element) const {
     return stream_->take(std::forward<X>(element));
   }
 

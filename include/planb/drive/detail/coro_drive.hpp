@@ -88,6 +88,12 @@ template <class T>
 requires std::is_object_v<T>
 constexpr bool fits_frame<T> = alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
+// All that awaiting an A puts into a frame.
+template <class Promise, class A>
+constexpr bool fits_frame_awaited = fits_frame<A> && fits_frame<typename transformed<Promise, A>::type> &&
+                                    fits_frame<std::remove_reference_t<AwaiterOf<typename transformed<Promise, A>::type>>> &&
+                                    fits_frame<AwaitedIn<Promise, A>>;
+
 // An object in a frame: on the heap where the frame would misalign it.
 template <class T>
 class FrameObject {

@@ -30,13 +30,17 @@ class StreamGuard {
 template <class Stream>
 StreamGuard(Stream&) -> StreamGuard<Stream>;
 
-// Whether the attempt is a success, now that its producer's own result is known to be good: what is held back at the
-// end is given only then.
+// Whether the attempt is a success, now that its producer's own result is good and what was held back has been given.
+template <class Stream>
+[[nodiscard]] bool ended_well(const Stream& stream) {
+  return stream.end() == Stream::End::consumer || stream.end() == Stream::End::none;
+}
+
+// The same, of what is held back at the end: it is given only now.
 template <class Stream>
 [[nodiscard]] bool settles_well(Stream& stream) {
-  using End = typename Stream::End;
-  return stream.end() == End::consumer ||
-         (stream.end() == End::none && (stream.release() || stream.end() == End::consumer));
+  if (stream.end() == Stream::End::none) stream.release();
+  return detail::ended_well(stream);
 }
 
 // What an attempt leaves that did not return a success. Gives true where the consumer wanted no more: that is one.
@@ -70,10 +74,12 @@ typename Out::type give_nothing([[maybe_unused]] Engine& run) {
   if constexpr (!Out::as_returned) return Out::success(run, [] {});
 }
 
-template <class R>
-[[nodiscard]] bool is_value([[maybe_unused]] const std::remove_reference_t<R>& result) {
-  if constexpr (ResultType<R>) {
-    return detail::has_value(result);
+// Whether what a producer gave is given back as it is, since its consumer wants no more: an error too, where it can be.
+template <class Out, class R, class Stream, class Given>
+[[nodiscard]] bool is_final(const Stream& stream, [[maybe_unused]] const Given& given) {
+  if (stream.end() != Stream::End::consumer) return false;
+  if constexpr (!Out::as_returned && ResultType<R>) {
+    return detail::has_value(given);
   } else {
     return true;
   }
@@ -83,7 +89,6 @@ template <class R>
 template <class Out, class Body>
 typename Out::type drive_push(Engine& run, Body& body) {
   using R = typename Body::Result;
-  using End = typename std::remove_reference_t<decltype(body.stream)>::End;
   while (detail::await_attempt(run)) {
     FailureKeeper failure;
     body.stream.begin_attempt();
@@ -106,9 +111,8 @@ typename Out::type drive_push(Engine& run, Body& body) {
           } else {
             using Held = HeldResult<typename Body::Raw>;
             Held result = body.invoke(room, attempt);
-            // An error that is returned when the consumer wants no more is given back as it is, where it can be.
-            const bool is_final = body.stream.end() == End::consumer && (Out::as_returned || detail::is_value<R>(result));
-            if (is_final || (detail::check<Held>(result, body.fn, failure) && detail::settles_well(body.stream))) {
+            if (detail::is_final<Out, R>(body.stream, result) ||
+                (detail::check<Held>(result, body.fn, failure) && detail::settles_well(body.stream))) {
               failure.answered();
               if constexpr (Out::as_returned) {
                 return std::forward<Held>(result);

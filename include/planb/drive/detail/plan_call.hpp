@@ -81,7 +81,7 @@ consteval bool check_answer() {
                 "would be over before it has begun. Use co_run_with_plan, or wait for it in the callable");
   static_assert(!IsProducer || !gives_awaited<R>::value,
                 "planb: the producer returns something that is still to be awaited (a task, a future): its attempt "
-                "would be over before it has begun. Wait for it in the producer, or use co_run_with_plan");
+                "would be over before it has begun. Use co_push_with_plan, or wait for it in the producer");
   return accepts_value<F, R> && !gives_awaited<R>::value;
 }
 
