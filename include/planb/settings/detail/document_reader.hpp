@@ -71,7 +71,7 @@ class DocumentReader {
         node.place.path += '[' + std::to_string(index++) + ']';
       } else {
         if (!node.place.path.empty()) node.place.path += '.';
-        node.place.path += is_plain_name(node.key) || is_reserved_name(node.key) ? node.key : quoted(node.key);
+        node.place.path += is_plain_name(node.key) || is_reserved_name(node.key) ? node.key : detail::quoted(node.key);
       }
     }
     return result;
