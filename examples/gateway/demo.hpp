@@ -34,14 +34,13 @@ class DemoProviders {
     const std::string name = path.substr(1, path.find('/', 1) - 1);
     const bool streamed = json::parse(request.body()).value("stream", false);
     if (name == "busy") {
-      co_await answer(socket, "503 Busy\r\nContent-Length: 40", R"({"error":{"message":"too many requests"}})");
+      co_await answer(socket, "503 Busy", R"({"error":{"message":"too many"}})");
     } else if (name == "limited") {
-      co_await answer(socket, "429 Limited\r\nRetry-After: 300\r\nContent-Length: 35",
-                      R"({"error":{"message":"come back later"}})");
+      co_await answer(socket, "429 Limited\r\nRetry-After: 300", R"({"error":{"message":"come back later"}})");
     } else if (name == "no-key") {
-      co_await answer(socket, "401 Who\r\nContent-Length: 33", R"({"error":{"message":"wrong key"}})");
+      co_await answer(socket, "401 Who", R"({"error":{"message":"wrong key"}})");
     } else if (name == "strict") {
-      co_await answer(socket, "400 No\r\nContent-Length: 36", R"({"error":{"message":"no such role"}})");
+      co_await answer(socket, "400 No", R"({"error":{"message":"no such role"}})");
     } else if (name == "slow") {
       char byte = 0;  // until the gateway hangs up
       boost::system::error_code error;

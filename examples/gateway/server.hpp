@@ -206,7 +206,7 @@ class Server {
     if (call.request.method() == http::verb::post && target == "/v1/chat/completions") {
       co_await chat(call);
     } else if (call.request.method() != http::verb::get) {
-      co_await problem(call, {405, "method_not_allowed", "GET, or POST of /v1/chat/completions"});
+      co_await refuse(call, 405, "method_not_allowed", "GET, or POST of /v1/chat/completions");
     } else if (target == "/healthz") {
       co_await reply(call, 200, "ok\n", "text/plain");
     } else if (target == "/v1/models") {
@@ -221,7 +221,7 @@ class Server {
                target.starts_with("/admin/traces/") && trace.size() != 0) {
       co_await reply(call, 200, trace.to_svg(), "image/svg+xml");
     } else {
-      co_await problem(call, {404, "not_found", "nothing is at " + target});
+      co_await refuse(call, 404, "not_found", "nothing is at " + target);
     }
   }
 
@@ -230,19 +230,19 @@ class Server {
   awaitable<void> chat(Call& call) {
     const json body = json::parse(call.request.body(), nullptr, false);
     if (!body.is_object() || !body.contains("model") || !body["model"].is_string()) {
-      co_return co_await problem(call, {400, "invalid_request", "a JSON object with a model is expected"});
+      co_return co_await refuse(call, 400, "invalid_request", "a JSON object with a model is expected");
     }
     call.chain = body["model"].get<std::string>();
     const Chain* const found = chains_.find(call.chain);
     if (found == nullptr) {
-      co_return co_await problem(call, {404, "model_not_found", "there is no chain " + std::exchange(call.chain, {})});
+      co_return co_await refuse(call, 404, "model_not_found", "there is no chain " + std::exchange(call.chain, {}));
     }
     const Chain chain = *found;  // settings may change while this runs
     planb::StreamOptions options = chain.configured.stream_options;
     if (const auto header = call.request.find("X-Timeout"); header != call.request.end()) {
       const auto time = planb::parse_duration(std::string(header->value()));
       if (!time)
-        co_return co_await problem(call, {400, "invalid_request", "X-Timeout is a duration, such as 2s or 500ms"});
+        co_return co_await refuse(call, 400, "invalid_request", "X-Timeout is a duration, such as 2s or 500ms");
       options.budget = std::min<planb::Duration>(options.budget.value_or(*time), *time);
     }
     options.label = call.id;
@@ -262,7 +262,7 @@ class Server {
       co_await asio::async_write(call.session.client, http::make_chunk(asio::buffer(end)), use_awaitable);
       co_await asio::async_write(call.session.client, http::make_chunk_last(), use_awaitable);
     } else if (call.problem) {
-      co_await problem(call, *call.problem);
+      co_await tell_problem(call);
     } else if (streamed) {  // a stream without a single event
       co_await reply(call, 200, "data: [DONE]\n\n", "text/event-stream");
     } else {
@@ -375,9 +375,14 @@ class Server {
     call.session.client.expires_never();
   }
 
-  static awaitable<void> problem(Call& call, Problem what) {
-    call.problem = what;
-    co_await reply(call, what.status, what.body(), "application/json", what.retry_after);
+  static awaitable<void> tell_problem(Call& call) {
+    return reply(call, call.problem->status, call.problem->body(), "application/json", call.problem->retry_after);
+  }
+
+  // No coroutine, and no Problem made where one is awaited: GCC 12 destroys such a temporary twice.
+  static awaitable<void> refuse(Call& call, int status, std::string_view type, std::string message) {
+    call.problem = Problem{status, std::string(type), std::move(message)};
+    return tell_problem(call);
   }
 
   std::string next_id() { return "req-" + start_ + "-" + std::to_string(++requests_); }
