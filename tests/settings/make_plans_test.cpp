@@ -649,6 +649,18 @@ TEST_CASE("somebody who changes the registry meanwhile is not overruled") {
   CHECK(gates.size() == 5);
 }
 
+TEST_CASE("changes that were found out before somebody else changed the registry are not made") {
+  GateRegistry gates;
+  planb::detail::GateChanges changes(gates, {{"g", planb::RetryBudgetOptions{.name = "g"}}});
+  gates.retry_budget("late");
+  CHECK_FALSE(changes.apply());
+  CHECK(gates.find("g") == nullptr);
+  CHECK(gates.find("late") != nullptr);
+  planb::detail::GateChanges again(gates, {{"g", planb::RetryBudgetOptions{.name = "g"}}});
+  CHECK(again.apply());
+  CHECK(gates.size() == 2);
+}
+
 TEST_CASE("the explanation of a configured chain has its numbers") {
   const ConfiguredChain<Llm> chain = chain_of(
       "next_step budget=30s\n  a attempts=2 schedule=spaced(1s) timeout=5s first_timeout=40s\n  b timeout=5s "
