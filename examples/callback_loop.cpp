@@ -255,17 +255,22 @@ int main() {
       "   5 ms  unlucky: AttemptFailure #1 step=0 openai 503 status 503, retry in 20 ms",
       "  12 ms  busy: AttemptFailure #1 step=0 openai 503 status 503, retry in 20 ms",
       "  15 ms  closed: AttemptFailure #1 step=0 openai interrupted, end: interrupted",
+      "  15 ms  closed: RunFinish interrupted, plan interrupted: openai: interrupted",
       "  25 ms  unlucky: AttemptStart #2 step=0 openai",
       "  30 ms  unlucky: AttemptFailure #2 step=0 openai 503 status 503, next step",
       "  30 ms  unlucky: AttemptStart #3 step=1 anthropic",
       "  30 ms  unlucky: AttemptFailure #3 step=1 anthropic 503 status 503, next step",
       "  30 ms  unlucky: AttemptStart #4 step=2 local",
       "  30 ms  unlucky: AttemptSuccess #4 step=2 local",
+      "  30 ms  unlucky: RunFinish succeeded, openai: 2 attempts, last 503 status 503; anthropic: 503 status 503; "
+      "local: answered",
       "  32 ms  busy: AttemptStart #2 step=0 openai",
       "  40 ms  slow: AttemptFailure #1 step=0 openai timed out, next step",
       "  40 ms  slow: AttemptStart #2 step=1 anthropic",
       "  42 ms  busy: AttemptSuccess #2 step=0 openai",
+      "  42 ms  busy: RunFinish succeeded, openai: answered, after 503 status 503",
       "  45 ms  slow: AttemptSuccess #2 step=1 anthropic",
+      "  45 ms  slow: RunFinish succeeded, openai: timed out, not worth retrying; anthropic: answered",
   };
   bool good = check(trace == expected, "the runs take turns, each by its plan");
   good = check(answers == std::map<std::string, std::string>{{"busy", "openai on busy"},

@@ -18,7 +18,10 @@ class Printer {
   Printer(std::ostream& out, std::ostream& err, bool quiet) : out_(out), err_(err), quiet_(quiet) {}
 
   void event(const planb::Event& event) {
-    if (!quiet_) line(planb::to_string(event));
+    // Of the run's end the answer or the error says enough, and pieces of an answer are seen as they come.
+    const bool of_attempts =
+        event.get_if<planb::FirstOutput>() == nullptr && event.get_if<planb::RunFinish>() == nullptr;
+    if (!quiet_ && of_attempts) line(planb::to_string(event));
     if (const auto* const start = event.get_if<planb::AttemptStart>(); start != nullptr) {
       // What the reader has of an answer so far is void.
       const std::string next = one_line(start->step_name, 80);

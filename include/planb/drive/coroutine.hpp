@@ -106,7 +106,7 @@ concept SleepsIn = (SleepsStoppably<Sleep> || std::is_invocable_v<Sleep&, Durati
   requires AwaitableIn<decltype(detail::call_sleep(sleep, Duration(), std::declval<const StopToken&>())), Promise>;
 };
 
-// What the task gives to whoever awaits it; void where that cannot be told.
+// What the task gives to whoever awaits it; void where that cannot be known.
 template <class Promise, class Task>
 struct co_given {
   using type = void;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RunOptions: what one run is told besides its plan.
+// RunOptions: what one run is given besides its plan.
 #pragma once
 
 #include <planb/detail/config.hpp>

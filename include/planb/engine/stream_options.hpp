@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// StreamOptions: what one streamed run is told besides its plan.
+// StreamOptions: what one streamed run is given besides its plan.
 #pragma once
 
 #include <planb/detail/config.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gate: asked before every attempt of a step, told after it. Circuit breakers and limits are gates.
+// Gate: asked before every attempt of a step, notified after it. Circuit breakers and limits are gates.
 #pragma once
 
 #include <planb/detail/config.hpp>

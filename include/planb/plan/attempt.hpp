@@ -30,7 +30,7 @@ class AttemptStop {
  private:
   struct Request {
     std::stop_source source;
-    // Through a copy: what is told of the stop may end the attempt, and this with it.
+    // Through a copy: a callback of the stop may end the attempt, and this with it.
     void operator()() const noexcept { std::stop_source(source).request_stop(); }
   };
 

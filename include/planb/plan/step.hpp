@@ -68,7 +68,7 @@ struct Step {
   // The time that earlier steps must leave to this one out of the run's budget.
   SaturatedDuration reserve = {};
 
-  // Asked before every attempt of this step, told after it. Shared with other plans and threads.
+  // Asked before every attempt of this step, notified after it. Shared with other plans and threads.
   std::shared_ptr<Gate> gate = nullptr;
 };
 

@@ -133,7 +133,7 @@ inline constexpr unsigned event_kind<RunFinish> = 32;
 
 }  // namespace detail
 
-// One of the six. Owns what it tells, so a handler may store it.
+// One of the six. Owns what it holds, so a handler may store it.
 class Event {
  public:
   template <class E>
@@ -189,7 +189,7 @@ class Event {
 namespace detail {
 
 struct EventAccess {
-  // The cause of a failure that everybody has been told of.
+  // The cause of a failure of which everybody has been notified.
   [[nodiscard]] static Cause take_cause(Event& event) noexcept;
 };
 

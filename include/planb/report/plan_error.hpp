@@ -12,7 +12,7 @@
 namespace planb::inline PLANB_ABI {
 
 // Base of the four below. What a run throws also derives from std::nested_exception, holding the last error, where an
-// attempt failed or a rule of the plan threw. Copying does not throw.
+// attempt failed or a callback of the plan threw. Copying does not throw.
 class PLANB_VISIBLE PlanError : public detail::CauseCarrier {
  public:
   explicit PlanError(RunReport report);
@@ -48,7 +48,7 @@ class PLANB_VISIBLE PlanExhausted : public PlanError {
   explicit PlanExhausted(const PlanError& error) noexcept : PlanError(error) {}
 };
 
-// A classifier said abort, or a rule of the caller's threw.
+// A classifier said abort, or a callback of the plan threw.
 class PLANB_VISIBLE PlanAborted : public PlanError {
  public:
   explicit PlanAborted(const PlanError& error) noexcept : PlanError(error) {}
@@ -69,8 +69,8 @@ class PLANB_VISIBLE PlanInterrupted : public PlanError {
 namespace detail {
 
 #if PLANB_HAS_EXCEPTIONS
-// Throws what a rule of the plan threw, as itself. The attempt's own error is not lost where it can be nested in that:
-// in the standard library's common exceptions.
+// Throws what a callback of the plan threw, as itself. The attempt's own error is not lost where it can be nested in
+// that: in the standard library's common exceptions.
 [[noreturn]] PLANB_COLD_DECL void throw_rule_error(const Cause& rule, [[maybe_unused]] const Cause* own);
 #endif
 

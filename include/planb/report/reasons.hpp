@@ -13,7 +13,7 @@ enum class RunEnd : unsigned char {
   running,      // it has not
   succeeded,
   exhausted,    // no step left
-  aborted,      // a classifier said so, or a rule of the caller's threw
+  aborted,      // a classifier said so, or a callback of the plan threw
   deadline,     // the budget is gone, or no step was left for lack of time
   interrupted,  // a stop was requested
   defect,       // a Defect was thrown

@@ -43,7 +43,7 @@ class EngineRoom {
   EngineRoom() noexcept = default;
   EngineRoom(const EngineRoom&) = delete;
   EngineRoom& operator=(const EngineRoom&) = delete;
-  ~EngineRoom() noexcept(false) { delete engine_; }  // whose end may tell a handler, and let an unwind out
+  ~EngineRoom() noexcept(false) { delete engine_; }  // whose end may notify a handler, and let an unwind out
 
   template <class... Args>
   void make(Args&&... args) {

@@ -41,7 +41,7 @@ class RoomGuard {
 template <class Room>
 RoomGuard(Room&) -> RoomGuard<Room>;
 
-// Within a handler: tells of a success whose value was lost on its way, and lets what is being handled leave.
+// Within a handler: notifies of a success whose value was lost on its way, and lets what is being handled leave.
 template <class Tell>
 [[noreturn]] PLANB_NOINLINE void leave_after_success([[maybe_unused]] Tell tell) {
 #if PLANB_HAS_EXCEPTIONS
@@ -56,7 +56,7 @@ template <class Tell>
 #endif
 }
 
-// Who is told of a success when the attempt's scope is left with its value, after its context has been destroyed:
+// Who is notified of a success when the attempt's scope is left with its value, after its context has been destroyed:
 //   disarm()  there is none
 //   leave()   within a handler: there was one, but its value was lost on its way
 //   drop()    the thread goes away
@@ -276,7 +276,7 @@ template <class Out, class Run, class Body>
 typename Out::type drive_on(Run run, Body& body, FailureRoom& first);
 
 // Makes attempts while the run goes on. `run` is one of the three above; `left` is what the last attempt left that the
-// engine is to be told of, or null. `body` has:
+// engine is to be notified of, or null. `body` has:
 //   Raw                                   the callable's return type
 //   Result                                what is left of that when the context has ended
 //   Room                                  for the context of one attempt
@@ -341,7 +341,7 @@ PLANB_NOINLINE typename Out::type drive_engine(const PlanView& plan, Body& body,
   return detail::drive<Out>(EngineRun{run}, body);
 }
 
-// Where somebody is to be asked or told: without options, that may be only a gate, and it may let the attempt pass.
+// Where somebody is to be asked or notified: without options, that may be only a gate, and it may let the attempt pass.
 template <class Out, class Body>
 PLANB_NOINLINE typename Out::type drive_asking(const PlanRules& rules, Body& body, const RunOptions* options) {
   if constexpr (Out::as_returned) {

@@ -14,7 +14,7 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
-// Who is told that a task has ended.
+// Who is notified when a task has ended.
 class TaskWaiter {
  public:
   TaskWaiter() noexcept = default;

@@ -2,7 +2,7 @@
 // The engine: decides which attempt comes next, how long to wait, and when a run is over. It makes no attempt, does not
 // wait and starts no thread. All drivers are made of it. Here is the class, with what every attempt passes through. Its
 // states are in states.hpp, what is decided in enter.hpp and decide.hpp, its time in time_left.hpp, what others are
-// told in notify.hpp, the report in run_report.hpp.
+// notified in notify.hpp, the report in run_report.hpp.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -33,7 +33,7 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
-// For an event, which is told also where there is no memory for a long text: then, as much of it as needs none.
+// For an event, which is sent also where there is no memory for a long text: then with as much of it as needs none.
 [[nodiscard]] std::string text_to_notify(std::string_view text) noexcept;
 
 // The plan and the options are borrowed. One thread at a time.
@@ -152,8 +152,8 @@ class Engine {
   }
 
   [[nodiscard]] RunReport report() const;
-  // The report of a success that is about to be told. Where there is no memory for it, it says less: its steps are
-  // missing.
+  // The report of a success, before a handler is notified of it. Where there is no memory for it, it says less: its
+  // steps are missing.
   [[nodiscard]] RunReport success_report();
 
   // Before the first next(): the report is to have times. It has them too where there is a handler.
@@ -163,7 +163,7 @@ class Engine {
   }
 
  private:
-  // In `deciding` and `starting` the run is being driven already, and a handler or a rule that drives it is refused.
+  // In `deciding` and `starting` the run is being driven already, and a callback that drives it is refused.
   enum class State : unsigned char { entering, waiting, ready, starting, attempting, deciding, over };
 
   // Reads the clock once, and only if something asks.
@@ -184,12 +184,12 @@ class Engine {
 
   // --- States --------------------------------------------------------------------------------------------------------
 
-  // Whether an attempt comes next with nothing to ask before it and nothing to tell.
+  // Whether an attempt comes next with nothing to ask before it and nobody to notify.
   [[nodiscard]] PLANB_INLINE bool goes_quietly() const noexcept {
     return quiet_ && (state_ == State::entering || state_ == State::ready) && step_ != plan_.size &&
            policy().kind <= StepKind::plain && !guarded_;
   }
-  // next(), where there may be something to ask or to tell.
+  // next(), where there may be something to ask or somebody to notify.
   [[nodiscard]] RunPhase proceed();
 
   PLANB_INLINE void begin_quietly() {
@@ -279,14 +279,14 @@ class Engine {
 
   // --- What is decided after a failure, in decide.hpp ----------------------------------------------------------------
 
-  // Whether nobody has to be asked or told but the step's retry_while.
+  // Whether nothing is asked but the step's retry_while, and nobody notified.
   [[nodiscard]] PLANB_INLINE bool decides_quickly(const Cause& cause,
                                                   const std::optional<Verdict>& verdict) const noexcept {
     return quiet_ && policy().kind == StepKind::quick && !verdict && cause.kind() != CauseKind::defect &&
            cause.kind() != CauseKind::interrupted;
   }
   // The path of fail_and_decide() that is left then, nearly as quick as a loop. True: an attempt comes next, which has
-  // nothing to ask or to tell either.
+  // nothing to ask and nobody to notify either.
   [[nodiscard]] bool fail_quickly(Cause&& cause);
   void wait_or_abort();
   void fail_and_decide(Cause&& cause, std::optional<Verdict> accepted);
@@ -316,8 +316,8 @@ class Engine {
 
   // --- Time, in time_left.hpp ----------------------------------------------------------------------------------------
 
-  // What a clock throws is kept, so that what has begun is told to its end, and leaves at the end of next(), succeed()
-  // or fail(): see leave_if_clock_threw(). The time is then the latest that is known.
+  // What a clock throws is kept, so that what has begun comes to its end, and leaves at the end of next(), succeed() or
+  // fail(): see leave_if_clock_threw(). The time is then the latest that is known.
   [[nodiscard]] TimePoint read_clock();
 #if PLANB_HAS_STOP_TOKEN
   void move_own_stop(TimePoint due);
@@ -342,10 +342,10 @@ class Engine {
   TimePoint limit_attempt(TimePoint timeout_end) noexcept;
   [[nodiscard]] bool time_was_up(Now& now) const;
 
-  // --- What others are told, in notify.hpp ---------------------------------------------------------------------------
+  // --- Notifying others, in notify.hpp -------------------------------------------------------------------------------
 
   void notify_success();
-  // The run has begun, or is over: where that is to be noted or told.
+  // The run has begun, or is over: where that is to be noted or notified.
   void begin_run() noexcept;
   void begin_wait(Now& now) {
     if (timed_ && waits_since_ == no_deadline) waits_since_ = now();
@@ -387,12 +387,12 @@ class Engine {
   int step_ = 0;
   State state_ = State::entering;
   RunEnd end_ = RunEnd::running;
-  bool quiet_;  // no handler, budget, stop token, scheduled entry or limit to output: nobody to be asked or told
+  bool quiet_;  // no handler, budget, stop token, scheduled entry or limit to output: nobody to be asked or notified
   bool guarded_ = false;  // next_guarded was said: only steps whose enter_when accepts the cause
   bool watched_ = false;  // a stop, the budget or a timeout may end the attempt between two elements, or output_due_
   // And the others.
   const bool handled_ = false;  // there is a handler of events
-  bool timed_ = false;          // it or the caller is told how long everything took
+  bool timed_ = false;          // it or the caller wants to know how long everything took
   bool begun_ = false;          // of a run with times: next() was asked
   bool finish_notified_ = false;
   const bool has_budget_ = false;
@@ -400,7 +400,7 @@ class Engine {
   bool lacked_time_ = false;        // the last decision was for lack of time
   bool streaming_ = false;          // of a stream, or of a run by hand, which may be one
   bool first_due_ = false;          // the attempt's deadline is that of its first output: Step::first_timeout
-  bool output_due_ = false;         // the gate is to be told of the attempt's first element
+  bool output_due_ = false;         // the gate is to be notified of the attempt's first element
   bool budget_ends_first_ = false;  // at attempt_end_, earlier than the step's timeout ends the running attempt
   const PartialStream partial_ = PartialStream::allow;
   AttemptSite site_;
@@ -416,7 +416,7 @@ class Engine {
 #if PLANB_HAS_EXCEPTIONS
   std::exception_ptr clock_error_;  // what the clock threw, until it leaves
 #endif
-  const Cause* notifying_ = nullptr;  // where the cause of *record_ is while handlers are told of it
+  const Cause* notifying_ = nullptr;  // where the cause of *record_ is while handlers are notified of it
   std::optional<Permit> permit_;
   std::optional<ScheduleRun> schedule_;  // of the step at step_
   std::optional<Cause> callback_error_;

@@ -72,9 +72,9 @@ PLANB_DECL void Engine::fail_and_decide(Cause&& cause, std::optional<Verdict> ac
   Move move{.run_end = RunEnd::interrupted};
   if (!clock_threw()) {
     const auto ask = [&] {
-      const bool told = permit_ && notify_permit(now);
+      const bool notified = permit_ && notify_permit(now);
       move = decide(verdict, accepted, now);
-      if (told && move.kind != NextMove::retry && !record_->refused) note_opening(now);
+      if (notified && move.kind != NextMove::retry && !record_->refused) note_opening(now);
     };
     const auto unwound = [&] {
       notify_failure({.run_end = RunEnd::interrupted}, verdict, now);

@@ -184,7 +184,7 @@ PLANB_DECL bool Engine::start() {
   if (stopped()) return finish(RunEnd::interrupted), false;
   const StepPolicy& step = policy();
   first_due_ = streaming_ && step.first_timeout;
-  if (step.timeout || first_due_ || timed_) static_cast<void>(now());  // before anything is taken or told
+  if (step.timeout || first_due_ || timed_) static_cast<void>(now());  // before anything is taken or notified
   if (out_of_budget(now)) return finish(RunEnd::deadline), false;
   if (clock_threw()) return false;
   const Duration left = time_left(now);

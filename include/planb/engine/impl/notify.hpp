@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the engine tells others of an attempt: the handler of events, and the gate of its step.
+// Whom the engine notifies of an attempt: the handler of events, and the gate of its step.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -139,7 +139,7 @@ PLANB_COLD PLANB_DECL void Engine::notify_finish(Now& now) {
 
 // --- The gate --------------------------------------------------------------------------------------------------------
 
-// Whether the gate was told of a failure. What ended for the run's lack of time says nothing about the provider.
+// Whether the gate was notified of a failure. What ended for the run's lack of time says nothing about the provider.
 PLANB_DECL bool Engine::notify_permit(Now& now) {
   Permit permit = std::move(*permit_);
   permit_.reset();
@@ -187,7 +187,7 @@ PLANB_DECL RefusalWords* Engine::words_of(const StepRecord& record) const noexce
   return words;
 }
 
-// The place for all that is told of an attempt's first output, before the consumer has it: output_due_ says that
+// The place for all notifications of an attempt's first output, before the consumer has it: output_due_ says that
 // somebody wants to hear of it. What the gate throws takes no output away, as with a success. But a defect ends the
 // attempt, which it is the cause of.
 PLANB_COLD PLANB_DECL bool Engine::notify_first_output(Now& now) {
@@ -211,12 +211,12 @@ PLANB_COLD PLANB_DECL bool Engine::notify_first_output(Now& now) {
 
 // --- Causes that leave the engine ------------------------------------------------------------------------------------
 
-// An error whose copy throws is told as its text, or where that cannot be had either, as an unknown one.
+// An error whose copy throws is passed on as its text, or where that cannot be had either, as an unknown one.
 PLANB_COLD PLANB_DECL Cause Engine::copy_to_notify(const Cause& cause) {
   const auto text_of_it = [&] {
-    Cause told = detail::call_user([&] { return Cause::of(UncopyableError(cause.message())); }, [] { return Cause(); });
-    CauseAccess::set_kind(told, cause.kind());
-    return told;
+    Cause text = detail::call_user([&] { return Cause::of(UncopyableError(cause.message())); }, [] { return Cause(); });
+    CauseAccess::set_kind(text, cause.kind());
+    return text;
   };
   return detail::call_user([&] { return Cause(cause); }, text_of_it);
 }

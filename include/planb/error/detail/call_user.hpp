@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one way to call what is the user's: a rule, a gate, an event handler, a clock.
+// The one way to call a callback of the user's: a predicate, a classifier, a gate, an event handler, a clock.
 #pragma once
 
 #include <planb/detail/config.hpp>

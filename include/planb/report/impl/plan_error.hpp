@@ -46,7 +46,7 @@ template <class E>
 }
 
 #if PLANB_HAS_RTTI
-// What a rule threw, with the error that is being handled nested.
+// What a callback threw, with the error that is being handled nested.
 template <class E>
 class PLANB_VISIBLE RuleError final : public E, public std::nested_exception {
  public:

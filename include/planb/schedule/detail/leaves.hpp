@@ -24,7 +24,7 @@ struct Stopwatch {
   Duration elapsed(TimePoint now) noexcept;
 };
 
-// Keeps what a ScheduleInput tells.
+// Keeps what a ScheduleInput holds.
 struct InputState {
   Stopwatch watch;
   Duration previous_delay{};
@@ -74,7 +74,7 @@ template <class Rule>
 
 template <class F>
 struct Custom {
-  static constexpr bool ends = true;  // as far as one can tell
+  static constexpr bool ends = true;  // as far as can be known
   using State = InputState;
 
   std::string name;

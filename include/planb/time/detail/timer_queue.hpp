@@ -88,7 +88,7 @@ class PLANB_HIDDEN TimerQueue {
 
   TimerQueue() = default;
 
-  // A timer is due at `due` now. Mostly the thread is awake before that anyway, and need not be told.
+  // A timer is due at `due` now. Mostly the thread is awake before that anyway, and need not be woken.
   void changed(TimePoint due) noexcept {
     used_ = true;
     if (due < wakes_at_) wake_.notify_all();
