@@ -41,6 +41,7 @@
 #include <planb/gate/impl/all_of.hpp>
 #include <planb/gate/impl/circuit_breaker.hpp>
 #include <planb/gate/impl/circuit_breaker_options.hpp>
+#include <planb/gate/impl/gate_changes.hpp>
 #include <planb/gate/impl/limits.hpp>
 #include <planb/gate/impl/registry.hpp>
 #include <planb/gate/impl/snapshot.hpp>
@@ -62,6 +63,10 @@
 #include <planb/schedule/impl/random.hpp>
 #include <planb/schedule/impl/schedule.hpp>
 #include <planb/schedule/impl/text.hpp>
+#include <planb/settings/impl/chain_rules.hpp>
+#include <planb/settings/impl/fault.hpp>
+#include <planb/settings/impl/read.hpp>
+#include <planb/settings/impl/write.hpp>
 #include <planb/testing/impl/attempt_log.hpp>
 #include <planb/testing/impl/fake_provider.hpp>
 #include <planb/testing/impl/virtual_clock.hpp>

@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace {
@@ -231,4 +232,56 @@ TEST_CASE("different settings are different, and are written differently") {
     const Settings b = random_settings(seed + 1);
     CHECK((a == b) == (to_string(a) == to_string(b)));
   }
+}
+
+TEST_CASE("any settings give plans, or faults") {
+  const auto provide = [](const planb::StepSettings& step) { return step.name; };
+  int sound = 0;
+  int faulty = 0;
+  for (std::uint64_t seed = 0; seed != 500; ++seed) {
+    INFO("seed " << seed);
+    Settings settings = random_settings(seed);
+    planb::GateRegistry gates;
+    const auto chains = planb::make_plans<std::string>(settings, provide, gates);
+    CHECK(chains.has_value() == chains.faults().empty());
+    CHECK(gates.size() == (chains ? settings.gates.size() : 0));
+    ++(chains ? sound : faulty);
+
+    // And those that no file could have said.
+    Random random(seed);
+    const auto odd = [&] { return random.upto(4) - 2; };
+    const auto time = [&] { return planb::OptionalDuration(Duration(odd())); };
+    for (auto& [name, chain] : settings.chains) {
+      random.maybe(chain.content_refusal, [&] { return static_cast<planb::ContentRefusal>(odd()); });
+      for (planb::RuleSettings& rule : chain.rules) {
+        random.maybe(rule.action, [&] { return static_cast<planb::Action>(random.upto(255)); });
+        random.maybe(rule.status, [&] { return planb::StatusRange{odd(), odd()}; });
+        random.maybe(rule.text, [&] { return random.flag() ? "" : "..."; });
+      }
+      for (planb::StepSettings& step : chain.steps) {
+        random.maybe(step.name, [&] { return random.flag() ? "" : "twice"; });
+        random.maybe(step.attempts, odd);
+        random.maybe(step.schedule, [&] { return random.text(); });
+        random.maybe(step.timeout, time);
+        random.maybe(step.first_timeout, time);
+        random.maybe(step.reserve, time);
+        random.maybe(step.gates, [&] { return std::vector<planb::SettingsText>{random.text(), "x", "x"}; });
+      }
+    }
+    for (auto& [name, gate] : settings.gates) {
+      if (auto* const breaker = std::get_if<planb::CircuitBreakerSettings>(&gate.kind)) {
+        random.maybe(breaker->failure_threshold, odd);
+        random.maybe(breaker->failure_ratio, odd);
+        random.maybe(breaker->probe_timeout, time);
+      } else if (auto* const limit = std::get_if<planb::RateLimitSettings>(&gate.kind)) {
+        random.maybe(limit->burst, odd);
+        random.maybe(limit->period, time);
+      }
+      random.maybe(gate.patience, time);
+    }
+    const auto odd_chains = planb::make_plans<std::string>(settings, provide, gates);
+    CHECK(odd_chains.has_value() == odd_chains.faults().empty());
+  }
+  CHECK(sound > 100);
+  CHECK(faulty > 0);
 }

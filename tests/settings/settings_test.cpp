@@ -1,4 +1,6 @@
 // The text form of settings: what it says, and how it is written.
+#include <iomanip>  // whose std::quoted was once taken for the one of the library
+
 #include <planb/plan/step.hpp>
 #include <planb/settings.hpp>
 

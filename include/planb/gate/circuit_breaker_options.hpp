@@ -208,8 +208,8 @@ struct CircuitBreakerOptions {
 
 namespace detail {
 
-// Refuses options that make no sense, with std::invalid_argument.
-void check(const CircuitBreakerOptions& options);
+// What makes no sense in the options, or an empty text.
+[[nodiscard]] std::string options_fault(const CircuitBreakerOptions& options);
 
 }  // namespace detail
 

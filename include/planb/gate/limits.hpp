@@ -166,6 +166,15 @@ class PLANB_VISIBLE RetryBudget final : public Gate {
 [[nodiscard]] std::shared_ptr<ConcurrencyLimit> concurrency_limit(ConcurrencyLimitOptions options);
 [[nodiscard]] std::shared_ptr<RetryBudget> retry_budget(RetryBudgetOptions options = {});
 
+namespace detail {
+
+// What makes no sense in the options, or an empty text.
+[[nodiscard]] std::string options_fault(const RateLimitOptions& options);
+[[nodiscard]] std::string options_fault(const ConcurrencyLimitOptions& options);
+[[nodiscard]] std::string options_fault(const RetryBudgetOptions& options);
+
+}  // namespace detail
+
 }  // namespace planb::inline PLANB_ABI
 
 #if !PLANB_SEPARATE_COMPILATION

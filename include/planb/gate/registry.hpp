@@ -10,6 +10,7 @@
 #include <planb/time/clock.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,11 +24,15 @@
 
 namespace planb::inline PLANB_ABI {
 
+namespace detail {
+class GateChanges;
+}
+
 // Safe to use from many threads at once: whoever asks first for a name makes its gate, and the others get the same one.
 //
-// Asked for again with the same options, a gate is kept, with all that it has counted; with other options, or as
-// another kind, it is made anew, and plans that hold the old one go on with that. Of an option that is a callable it
-// only matters whether there is one: two callables cannot be compared.
+// Asked for again with the same options, a gate is kept, with all that it has counted (an option that is not given is
+// the same as its default); with other options, or as another kind, it is made anew, and plans that hold the old one go
+// on with that. Of an option that is a callable it only matters whether there is one: two callables cannot be compared.
 class GateRegistry {
  public:
   GateRegistry() = default;
@@ -48,7 +53,9 @@ class GateRegistry {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (const auto found = gates_.find(name); found != gates_.end()) return found->second.gate;
     std::shared_ptr<Gate> made = make();
-    if (made != nullptr) gates_.emplace(name, Entry{made, Kind::own, nullptr});
+    if (made == nullptr) return made;
+    gates_.emplace(name, Entry{made, Kind::own, nullptr});
+    ++version_;
     return made;
   }
 
@@ -68,20 +75,29 @@ class GateRegistry {
   [[nodiscard]] std::size_t size() const;
 
  private:
+  friend class detail::GateChanges;
+
   enum class Kind : unsigned char { own, circuit_breaker, rate_limit, concurrency_limit, retry_budget };
 
   struct Entry {
     std::shared_ptr<Gate> gate;
     Kind kind;                            // of a gate that the registry has made: which, and
     std::shared_ptr<const void> options;  // its options
+    bool of_settings = false;             // make_plans() has put it here, and may replace and forget it
   };
+  using Gates = std::map<std::string, Entry, std::less<>>;
 
   template <class G, class Options>
   std::shared_ptr<G> get(Kind kind, const std::string& name, Options options);
+  template <class G, class Options>
+  [[nodiscard]] static Entry make(Kind kind, Options options);
+  template <class Options>
+  [[nodiscard]] static bool remembers(const Entry& entry, Kind kind, const Options& options);
   [[nodiscard]] std::vector<std::pair<std::string, std::shared_ptr<Gate>>> all() const;
 
   mutable std::mutex mutex_;
-  std::map<std::string, Entry, std::less<>> gates_;
+  Gates gates_;
+  std::uint64_t version_ = 0;  // counts the changes of gates_
 };
 
 }  // namespace planb::inline PLANB_ABI

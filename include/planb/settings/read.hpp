@@ -3,16 +3,12 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
-#include <planb/settings/detail/document_reader.hpp>
-#include <planb/settings/detail/line_reader.hpp>
-#include <planb/settings/detail/settings_reader.hpp>
+#include <planb/settings/detail/document_node.hpp>
 #include <planb/settings/document.hpp>
-#include <planb/settings/fault.hpp>
 #include <planb/settings/settings.hpp>
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace planb::inline PLANB_ABI {
@@ -25,11 +21,7 @@ struct SettingsSource {
 
 // Reads the text form (docs/settings.md): all settings, or all faults. Whatever the text, nothing is thrown but
 // std::bad_alloc.
-[[nodiscard]] inline SettingsResult parse_settings(std::string_view text, const SettingsSource& source) {
-  detail::SettingsReader reader(source.gates);
-  detail::LineReader(reader, source.file).read(text);
-  return reader.finish();
-}
+[[nodiscard]] SettingsResult parse_settings(std::string_view text, const SettingsSource& source);
 
 [[nodiscard]] inline SettingsResult parse_settings(std::string_view text, std::string_view file = {}) {
   return parse_settings(text, SettingsSource{std::string(file), {}});
@@ -37,11 +29,7 @@ struct SettingsSource {
 
 namespace detail {
 
-[[nodiscard]] inline SettingsResult read_settings_tree(const DocumentNode& root, const SettingsSource& source) {
-  SettingsReader reader(source.gates);
-  DocumentReader(reader, source.file).read(root);
-  return reader.finish();
-}
+[[nodiscard]] SettingsResult read_settings_tree(const DocumentNode& root, const SettingsSource& source);
 
 }  // namespace detail
 
@@ -57,3 +45,7 @@ template <SettingsDocument Document>
 }
 
 }  // namespace planb::inline PLANB_ABI
+
+#if !PLANB_SEPARATE_COMPILATION
+#include <planb/settings/impl/read.hpp>  // IWYU pragma: export
+#endif

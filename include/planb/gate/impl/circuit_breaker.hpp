@@ -3,6 +3,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/detail/refuse.hpp>
 #include <planb/error/cause.hpp>
 #include <planb/error/detail/catch.hpp>
 #include <planb/gate/circuit_breaker.hpp>
@@ -19,6 +20,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,7 +32,7 @@ PLANB_DECL std::shared_ptr<CircuitBreaker> circuit_breaker(CircuitBreakerOptions
 
 PLANB_DECL CircuitBreaker::CircuitBreaker(CircuitBreakerOptions options)
     : options_([&] {
-        detail::check(options);
+        if (const std::string fault = detail::options_fault(options); !fault.empty()) detail::refuse(fault);
         if (!options.failure_threshold && !options.failure_ratio) options.failure_threshold = 5;
         return std::move(options);
       }()),

@@ -29,19 +29,31 @@ PLANB_DECL std::shared_ptr<RateLimit> rate_limit(RateLimitOptions options) {
   return std::make_shared<RateLimit>(std::move(options));
 }
 
+PLANB_DECL std::string detail::options_fault(const RateLimitOptions& options) {
+  const std::string gate = "rate limit: ";
+  if (options.permits < 1) {
+    return gate + "`permits` is " + std::to_string(options.permits) +
+           "; give how many attempts a period has, 1 or more";
+  }
+  if (options.period <= Duration::zero()) return gate + "`period` must be above zero; give the time for its `permits`";
+  if (options.burst && *options.burst < 1) {
+    return gate + "`burst` is " + std::to_string(*options.burst) + "; without one nothing could ever pass: 1 or more";
+  }
+  if (options.patience < Duration::zero()) return gate + "`patience` is negative; zero waits for no admission";
+  // What RateLimit counts with must fit.
+  const std::int64_t times = std::int64_t{options.burst.value_or(options.permits)} - 1;
+  const std::int64_t parts = times * (options.period.count() % options.permits);
+  const std::int64_t most = ((std::numeric_limits<std::int64_t>::max)() - parts / options.permits);
+  if (times != 0 && options.period.count() / options.permits > most / times) {
+    return gate + "`burst` would take centuries to come back; give fewer, or a shorter `period`";
+  }
+  return {};
+}
+
 PLANB_DECL RateLimit::RateLimit(RateLimitOptions options)
     : options_([&] {
-        const auto refuse = [](const std::string& what) { detail::refuse("rate limit: " + what); };
-        if (options.permits < 1) {
-          refuse("`permits` is " + std::to_string(options.permits) +
-                 "; give how many attempts a period has, 1 or more");
-        }
-        if (options.period <= Duration::zero()) refuse("`period` must be above zero; give the time for its `permits`");
+        if (const std::string fault = detail::options_fault(options); !fault.empty()) detail::refuse(fault);
         if (!options.burst) options.burst = options.permits;
-        if (*options.burst < 1) {
-          refuse("`burst` is " + std::to_string(*options.burst) + "; without one nothing could ever pass: 1 or more");
-        }
-        if (options.patience < Duration::zero()) refuse("`patience` is negative; zero waits for no admission");
         return std::move(options);
       }()),
       permits_(options_.permits),
@@ -50,9 +62,6 @@ PLANB_DECL RateLimit::RateLimit(RateLimitOptions options)
   // (burst - 1) steps, and what the parts make. Both products of the parts fit: they are below 2^62.
   const std::int64_t times = *options_.burst - 1;
   const std::int64_t parts = times * step_rest_;
-  if (times != 0 && step_ > ((std::numeric_limits<std::int64_t>::max)() - parts / permits_) / times) {
-    detail::refuse("rate limit: `burst` would take centuries to come back; give fewer, or a shorter `period`");
-  }
   slack_ = Duration(times * step_ + parts / permits_);
   slack_rest_ = parts % permits_;
 }
@@ -121,13 +130,18 @@ PLANB_DECL std::shared_ptr<ConcurrencyLimit> concurrency_limit(ConcurrencyLimitO
   return std::make_shared<ConcurrencyLimit>(std::move(options));
 }
 
+PLANB_DECL std::string detail::options_fault(const ConcurrencyLimitOptions& options) {
+  const std::string gate = "concurrency limit: ";
+  if (options.limit < 1) {
+    return gate + "`limit` is " + std::to_string(options.limit) + "; give how many attempts may run at once, 1 or more";
+  }
+  if (options.patience < Duration::zero()) return gate + "`patience` is negative; zero waits for no admission";
+  return {};
+}
+
 PLANB_DECL ConcurrencyLimit::ConcurrencyLimit(ConcurrencyLimitOptions options)
     : options_([&] {
-        const auto refuse = [](const std::string& what) { detail::refuse("concurrency limit: " + what); };
-        if (options.limit < 1) {
-          refuse("`limit` is " + std::to_string(options.limit) + "; give how many attempts may run at once, 1 or more");
-        }
-        if (options.patience < Duration::zero()) refuse("`patience` is negative; zero waits for no admission");
+        if (const std::string fault = detail::options_fault(options); !fault.empty()) detail::refuse(fault);
         return std::move(options);
       }()) {}
 
@@ -154,17 +168,22 @@ PLANB_DECL std::shared_ptr<RetryBudget> retry_budget(RetryBudgetOptions options)
   return std::make_shared<RetryBudget>(std::move(options));
 }
 
+PLANB_DECL std::string detail::options_fault(const RetryBudgetOptions& options) {
+  const std::string gate = "retry budget: ";
+  if (!(options.ratio >= 0 && options.ratio <= 1000)) {
+    return gate + "`ratio` is " + std::to_string(options.ratio) +
+           "; it is how many retries a success allows, from 0 to 1000";
+  }
+  if (options.burst < 1) {
+    return gate + "`burst` is " + std::to_string(options.burst) + "; without one there could be no retry: 1 or more";
+  }
+  if (options.patience < Duration::zero()) return gate + "`patience` is negative; zero waits for no admission";
+  return {};
+}
+
 PLANB_DECL RetryBudget::RetryBudget(RetryBudgetOptions options)
     : options_([&] {
-        const auto refuse = [](const std::string& what) { detail::refuse("retry budget: " + what); };
-        if (!(options.ratio >= 0 && options.ratio <= 1000)) {
-          refuse("`ratio` is " + std::to_string(options.ratio) +
-                 "; it is how many retries a success allows, from 0 to 1000");
-        }
-        if (options.burst < 1) {
-          refuse("`burst` is " + std::to_string(options.burst) + "; without one there could be no retry: 1 or more");
-        }
-        if (options.patience < Duration::zero()) refuse("`patience` is negative; zero waits for no admission");
+        if (const std::string fault = detail::options_fault(options); !fault.empty()) detail::refuse(fault);
         return std::move(options);
       }()),
       most_(options_.burst * one),

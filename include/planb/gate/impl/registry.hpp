@@ -38,17 +38,28 @@ template <class Options>
   return numbers(a) == numbers(b);
 }
 
+// What is not given is what it means, so that saying the default changes nothing.
+[[nodiscard]] inline bool same(const RateLimitOptions& a, const RateLimitOptions& b) {
+  const auto filled_in = [](RateLimitOptions options) {
+    if (!options.burst) options.burst = options.permits;
+    return options;
+  };
+  return filled_in(a) == filled_in(b);
+}
+
 // A new option that is not compared here does not compile.
 [[nodiscard]] inline bool same(const CircuitBreakerOptions& a, const CircuitBreakerOptions& b) {
   const auto numbers = [](const CircuitBreakerOptions& options) {
     const auto& [failure_threshold, failure_ratio, minimum_calls, window, open_for, half_open_probes, counts_as_failure,
                  honour_retry_after, longest_hint, slow_call, slow_ratio, probe_timeout, failure_memory, name, patience,
                  on_change] = options;
-    return std::tuple(failure_threshold, failure_ratio, minimum_calls, Duration(window), open_for.fixed(),
-                      half_open_probes, static_cast<bool>(counts_as_failure), honour_retry_after,
-                      Duration(longest_hint), std::optional<Duration>(slow_call), std::optional<double>(slow_ratio),
-                      std::optional<Duration>(probe_timeout), std::optional<Duration>(failure_memory),
-                      std::string_view(name), Duration(patience), static_cast<bool>(on_change));
+    const std::optional<int> threshold = failure_threshold || failure_ratio ? failure_threshold : std::optional<int>(5);
+    const std::optional<Duration> probe = probe_timeout ? std::optional<Duration>(probe_timeout) : open_for.fixed();
+    return std::tuple(threshold, failure_ratio, minimum_calls, Duration(window), open_for.fixed(), half_open_probes,
+                      static_cast<bool>(counts_as_failure), honour_retry_after, Duration(longest_hint),
+                      std::optional<Duration>(slow_call), std::optional<double>(slow_ratio), probe,
+                      std::optional<Duration>(failure_memory), std::string_view(name), Duration(patience),
+                      static_cast<bool>(on_change));
   };
   return numbers(a) == numbers(b);
 }
@@ -60,14 +71,25 @@ std::shared_ptr<G> GateRegistry::get(Kind kind, const std::string& name, Options
   if (options.name.empty()) options.name = name;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = gates_.find(name);
-  if (found != gates_.end() && found->second.kind == kind &&
-      detail::same(*static_cast<const Options*>(found->second.options.get()), options)) {
+  if (found != gates_.end() && remembers(found->second, kind, options)) {
     return std::static_pointer_cast<G>(found->second.gate);
   }
-  auto made = std::make_shared<G>(options);
-  Entry entry{made, kind, std::make_shared<const Options>(std::move(options))};
+  Entry entry = make<G>(kind, std::move(options));
+  std::shared_ptr<G> made = std::static_pointer_cast<G>(entry.gate);
   gates_.insert_or_assign(name, std::move(entry));
+  ++version_;
   return made;
+}
+
+template <class G, class Options>
+GateRegistry::Entry GateRegistry::make(Kind kind, Options options) {
+  auto gate = std::make_shared<G>(options);
+  return {std::move(gate), kind, std::make_shared<const Options>(std::move(options))};
+}
+
+template <class Options>
+bool GateRegistry::remembers(const Entry& entry, Kind kind, const Options& options) {
+  return entry.kind == kind && detail::same(*static_cast<const Options*>(entry.options.get()), options);
 }
 
 PLANB_DECL std::shared_ptr<CircuitBreaker> GateRegistry::circuit_breaker(const std::string& name,
@@ -128,6 +150,7 @@ PLANB_DECL bool GateRegistry::erase(std::string_view name) {
   const auto found = gates_.find(name);
   if (found == gates_.end()) return false;
   gates_.erase(found);
+  ++version_;
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/settings/detail/document_node.hpp>
 #include <planb/settings/detail/entry.hpp>
 #include <planb/settings/detail/quote.hpp>
 #include <planb/settings/detail/settings_reader.hpp>
@@ -17,33 +18,6 @@
 #include <vector>
 
 namespace planb::inline PLANB_ABI::detail {
-
-// A node as the reader wants it. Its place has the path once the reader has come to it.
-struct DocumentNode {
-  std::string key = {};
-  DocumentKind kind = DocumentKind::nothing;
-  std::string text = {};
-  Place place = {};
-  std::vector<DocumentNode> items = {};
-};
-
-// chains, a chain, its steps, a step, a list, an element; what is deeper is not looked at.
-inline constexpr int document_depth = 6;
-
-template <class Document>
-[[nodiscard]] DocumentNode document_node(std::string key, const Document& document, int depth) {
-  DocumentNode node;
-  node.key = std::move(key);
-  node.kind = document.kind();
-  if constexpr (PlacedDocument<Document>) node.place = document.place();
-  if (node.kind == DocumentKind::scalar) node.text = document.text();
-  if (depth == 0 || (node.kind != DocumentKind::list && node.kind != DocumentKind::map)) return node;
-  auto&& items = document.items();
-  for (auto&& item : items) {
-    node.items.push_back(document_node<Document>(std::string(item.first), item.second, depth - 1));
-  }
-  return node;
-}
 
 class DocumentReader {
  public:
@@ -97,7 +71,7 @@ class DocumentReader {
         node.place.path += '[' + std::to_string(index++) + ']';
       } else {
         if (!node.place.path.empty()) node.place.path += '.';
-        node.place.path += is_plain_name(node.key) || is_reserved_name(node.key) ? node.key : quoted(node.key);
+        node.place.path += is_plain_name(node.key) || is_reserved_name(node.key) ? node.key : detail::quoted(node.key);
       }
     }
     return result;

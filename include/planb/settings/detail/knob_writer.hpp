@@ -68,7 +68,7 @@ class KnobWriter {
     if (value.empty()) return;
     if (form != KnobForm::schedule) return key_and(written_value(value, false));
     const Parsed<Schedule> schedule = parse_schedule(value);
-    key_and(schedule ? to_string(*schedule) : quoted(value));
+    key_and(schedule ? to_string(*schedule) : detail::quoted(value));
   }
 
   void write(const std::optional<StatusRange>& value, KnobForm) {

@@ -103,7 +103,7 @@ inline constexpr std::string_view reserved_names[] = {"rule", "gate", "provider"
 }
 
 [[nodiscard]] inline std::string written_name(std::string_view name) {
-  return is_plain_name(name) ? std::string(name) : quoted(name);
+  return is_plain_name(name) ? std::string(name) : detail::quoted(name);
 }
 
 // A value behind `key=`, or an element of a list.
@@ -119,7 +119,7 @@ inline constexpr std::string_view reserved_names[] = {"rule", "gate", "provider"
     valid = length != 0;
     rest.remove_prefix(length);
   }
-  return valid ? std::string(value) : quoted(value);
+  return valid ? std::string(value) : detail::quoted(value);
 }
 
 }  // namespace planb::inline PLANB_ABI::detail

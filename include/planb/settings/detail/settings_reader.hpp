@@ -6,6 +6,7 @@
 #include <planb/error/parsed.hpp>
 #include <planb/schedule/schedule.hpp>
 #include <planb/schedule/text.hpp>
+#include <planb/settings/detail/by_place.hpp>
 #include <planb/settings/detail/entry.hpp>
 #include <planb/settings/detail/knob_reader.hpp>
 #include <planb/settings/detail/knobs.hpp>
@@ -16,7 +17,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -336,17 +336,7 @@ inline SettingsResult SettingsReader::finish() {
   check_gates();
   std::vector<SettingsFault>& faults = knobs_.faults();
   if (faults.empty()) return std::move(settings_);
-  // By place, and those of one place as they were found. (std::stable_sort asks for a buffer in a deprecated way.)
-  std::vector<std::size_t> order(faults.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const Place& at_a = faults[a].place;
-    const Place& at_b = faults[b].place;
-    return std::tie(at_a.line, at_a.column, a) < std::tie(at_b.line, at_b.column, b);
-  });
-  SettingsFaults result;
-  for (const std::size_t i : order) result.list.push_back(std::move(faults[i]));
-  return result;
+  return by_place({std::move(faults)});
 }
 
 }  // namespace planb::inline PLANB_ABI::detail
