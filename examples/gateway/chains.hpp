@@ -115,9 +115,12 @@ class Chains {
   [[nodiscard]] std::string explain() const {
     std::string text;
     for (const auto& [name, chain] : chains_) {
-      text += "chain " + name + "\n" + to_string(planb::explain(chain.configured.plan, chain.configured.run_options)) +
-              "\nstreamed:\n" + to_string(planb::explain(chain.configured.plan, chain.configured.stream_options)) +
-              "\n\n";
+      const planb::ConfiguredChain<Endpoint>& of = chain.configured;
+      planb::Explanation call = planb::explain(of.plan, of.run_options);
+      // Of use in a stream, and each chain is for both.
+      std::erase_if(call.findings, [](const auto& f) { return f.kind == planb::FindingKind::first_timeout_unused; });
+      text += "chain " + name + "\n" + to_string(call) + "\nstreamed:\n" +
+              to_string(planb::explain(of.plan, of.stream_options)) + "\n\n";
     }
     return text;
   }
@@ -129,19 +132,10 @@ class Chains {
     return {{"object", "list"}, {"data", list}};
   }
 
-  [[nodiscard]] json gates() const {
-    json list = json::array();
-    for (const planb::GateSnapshot& gate : gates_.snapshots()) {
-      json entry{{"name", gate.name}, {"kind", gate.kind}};
-      if (!gate.state.empty()) entry["state"] = gate.state;
-      if (gate.available) entry["available"] = *gate.available;
-      if (gate.limit) entry["limit"] = *gate.limit;
-      if (gate.open_until)
-        entry["opens_in"] =
-            planb::to_string(std::max(*gate.open_until - planb::SteadyClock().now(), planb::Duration()));
-      list.push_back(std::move(entry));
-    }
-    return list;
+  [[nodiscard]] std::string gates() const {
+    std::string list;
+    for (const planb::GateSnapshot& gate : gates_.snapshots()) list += (list.empty() ? "" : ",\n") + to_json(gate);
+    return "[" + list + "]\n";
   }
 
   [[nodiscard]] std::string metrics() const { return metrics_.to_prometheus(); }

@@ -216,7 +216,7 @@ class Server {
     } else if (target == "/admin/chains") {
       co_await reply(call, 200, chains_.explain(), "text/plain; charset=utf-8");
     } else if (target == "/admin/gates") {
-      co_await reply(call, 200, chains_.gates().dump(), "application/json");
+      co_await reply(call, 200, chains_.gates(), "application/json");
     } else if (const planb::Trace trace = trace_.of(target.substr(target.rfind('/') + 1));
                target.starts_with("/admin/traces/") && trace.size() != 0) {
       co_await reply(call, 200, trace.to_svg(), "image/svg+xml");
@@ -241,8 +241,9 @@ class Server {
     planb::StreamOptions options = chain.configured.stream_options;
     if (const auto header = call.request.find("X-Timeout"); header != call.request.end()) {
       const auto time = planb::parse_duration(std::string(header->value()));
-      if (!time)
+      if (!time) {
         co_return co_await refuse(call, 400, "invalid_request", "X-Timeout is a duration, such as 2s or 500ms");
+      }
       options.budget = std::min<planb::Duration>(options.budget.value_or(*time), *time);
     }
     options.label = call.id;
