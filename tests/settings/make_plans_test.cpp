@@ -538,7 +538,7 @@ TEST_CASE("what a program has put together itself is checked, too") {
          s.gates = {"places", "places"};
        }),
        "each gate once"},
-      {"an unknown gate", step([](StepSettings& s) { s.gates = {"plases"}; }), "did you mean \"places\"?"},
+      {"an unknown gate", step([](StepSettings& s) { s.gates = {"plcaes"}; }), "did you mean \"places\"?"},
       {"no attempts", step([](StepSettings& s) { s.attempts = 0; }), "step \"a\": "},
       {"no schedule", step([](StepSettings& s) { s.schedule = "spaced("; }), "found \"spaced(\", expected "},
       {"without end", step([](StepSettings& s) { s.schedule = "spaced(1s)"; }), "never ends"},
