@@ -90,7 +90,8 @@ class [[nodiscard]] Permit {
   void failed(const Cause& cause, TimePoint now) { end(now, &cause); }
   void ended(const GateOutcome& outcome);  // either
 
-  // Of a stream: its first element is about to reach the consumer. The attempt goes on, and of its end the permit hears too.
+  // Of a stream: its first element is about to reach the consumer. The attempt goes on, and the permit hears of its end
+  // too.
   void first_output(TimePoint now);
 
   // The same, for a driver that has not read its clock yet: `now()` is called only where the gate wants to hear of it.
