@@ -122,7 +122,7 @@ TEST_CASE("std::format writes events, reports and durations where it is told to"
                                                },
                                                {.on_event = write, .clock = &clock});
   CHECK(lines ==
-        "[AttemptStart #1 step=0]\n[AttemptFailure #1 ste]\n[AttemptStart #2 step=1]\n[AttemptSuccess #2 ste]\n"
+        "[AttemptStart #1 step=0]\n[AttemptFailure #1 step]\n[AttemptStart #2 step=1]\n[AttemptSuccess #2 step]\n"
         "[RunFinish succeeded, o]\n");
   CHECK(std::format("{:*>{}}", result.report(), 36) == "*****one: 503 busy {}; two: answered");
 }

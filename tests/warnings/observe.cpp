@@ -38,12 +38,12 @@ int main() {
   std::ostringstream out;
   std::size_t fields = 0;
   const auto handler = [&](const planb::Event& event) {
-    trace(event);
     event.visit(planb::overloaded{[](const planb::AttemptStart&) {}, [&](const auto& e) { count(e); }});
     out << event << to_json(event, {.wall = true}) << '\n';
     planb::for_each_field(event, [&](std::string_view, const auto&) { ++fields; });
   };
-  const auto result = planb::try_run_with_plan(plan, call, {.on_event = handler, .clock = &clock, .label = "id"});
+  const auto result =
+      planb::try_run_with_plan(plan, call, {.on_event = {handler, trace}, .clock = &clock, .label = "id"});
   out << result.report() << to_json(result.report()) << to_json(plan) << to_json(planb::spaced(1s));
   out << planb::explain(plan) << to_json(planb::explain(plan, planb::StreamOptions{.budget = 1s}));
   out << to_json(planb::GateSnapshot{.name = "gate"});

@@ -53,7 +53,7 @@ class PLANB_VISIBLE AllOf final : public Gate {
   [[nodiscard]] GateRefusal refused(GateRefusal refusal, std::size_t which, const GateRequest& request) const;
   // Calls f for each permit, also where it throws for one of them; the first of these goes on.
   template <class F>
-  void tell_each(Taken::pointer permits, const F& f) const;
+  void each_of(Taken::pointer permits, const F& f) const;
 
   const std::vector<std::shared_ptr<Gate>> gates_;
 };

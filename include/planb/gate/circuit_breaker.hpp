@@ -66,16 +66,16 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
 
   [[nodiscard]] CircuitSnapshot snapshot() const;
 
-  // Closed, as if new. `now` is for the hook; not given: the latest time that a change told it.
+  // Closed, as if new. `now` is for the hook; not given: the time of the latest change.
   void reset(std::optional<TimePoint> now = std::nullopt) override;
 
   // Open until `until`, or until reset() where that is not given. Never shortens an open period. `now` is for the hook;
-  // not given: the latest time that a change told it.
+  // not given: the time of the latest change.
   void force_open(std::optional<TimePoint> until = std::nullopt, std::optional<TimePoint> now = std::nullopt);
 
  private:
   // The state in the two lowest bits, above it the generation. It is a permit's ticket too; but that of a probe has its
-  // own number there, so that each of them can be told apart.
+  // own number there, so that each of them is known.
   //
   // The word is all that is read without the lock, and it is written under the lock alone, last of everything that a
   // change of state writes (release): whoever reads `closed` (acquire) and goes on without the lock sees a window that
@@ -132,18 +132,18 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
   void end_probe(Word ticket) noexcept;
   void end_late_probes(TimePoint now) noexcept;
   [[nodiscard]] bool count_failure(TimePoint now);
-  [[nodiscard]] int count_in_row(TimePoint now);
+  [[nodiscard]] int count_consecutive(TimePoint now);
   [[nodiscard]] CircuitCounts counts() const noexcept;
   void open(Word ticket, const Cause* cause, TimePoint now, Lock& lock);
   void extend(const Cause* cause, TimePoint now, Lock& lock);
-  void set_row(int failures) noexcept;
+  void set_consecutive(int failures) noexcept;
   void change(CircuitState to, TimePoint now, TimePoint open_until, bool forced,
               std::optional<Cause> cause = std::nullopt);
-  void tell(Lock& lock);
+  void notify(Lock& lock);
 
   // What a healthy provider's calls read, and nobody writes then.
   detail::Atomic<Word> word_{first};
-  detail::Atomic<int> row_{0};  // of counted failures; written under the lock
+  detail::Atomic<int> consecutive_{0};  // of counted failures; written under the lock
   const CircuitBreakerOptions options_;
   const std::unique_ptr<detail::OutcomeWindow> window_;
 
@@ -158,8 +158,8 @@ class PLANB_VISIBLE CircuitBreaker final : public Gate {
   std::optional<TimePoint> latest_ = std::nullopt;  // the latest time of a change
   bool forced_ = false;                             // the last change was
   std::vector<CircuitChange> changes_;
-  std::size_t told_ = 0;  // of them
-  bool telling_ = false;
+  std::size_t notified_ = 0;  // of them
+  bool notifying_ = false;
 };
 
 // A breaker to be shared: .gate = planb::circuit_breaker({.failure_threshold = 3}).

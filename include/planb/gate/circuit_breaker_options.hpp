@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a circuit breaker is told to do, and what it tells: its options, states, changes and counts.
+// What a circuit breaker is given, and what it shows: its options, states, changes and counts.
 #pragma once
 
 #include <planb/detail/config.hpp>
@@ -106,7 +106,7 @@ struct CircuitChange {
   CircuitCounts counts = {};                  // when it changed
   std::optional<TimePoint> open_until = std::nullopt;  // of one that has opened; TimePoint's maximum: until reset()
   bool forced = false;                                 // by reset() or force_open()
-  TimePoint at{};                                      // the time that the breaker was told
+  TimePoint at{};                                      // by the times that the breaker was given
 };
 
 // What a breaker shows of itself.
@@ -201,7 +201,7 @@ struct CircuitBreakerOptions {
   SaturatedDuration patience = Duration::zero();
 
   // Told of every change of state, in order, by one thread at a time and outside the breaker's lock, so it may use the
-  // breaker. It is called by the thread that made the change, or by one that is telling an earlier change at the time.
+  // breaker. It is called by the thread that made the change, or by one that is at an earlier change.
   // What it throws is dropped.
   CircuitHook on_change = {};
 };

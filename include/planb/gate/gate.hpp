@@ -45,7 +45,7 @@ struct GateRequest {
 struct GateRefusal {
   TimePoint opens_at{};  // the earliest time at which there may be one: after now; TimePoint's maximum: nobody knows
   GateReason reason = GateReason::other;
-  std::string text = {};  // of GateReason::other: what to tell people, such as "maintenance"
+  std::string text = {};  // of GateReason::other: for people, such as "maintenance"
 
   // Of a gate that asks others: the name and the patience of the one that refuses. Not given: those of the gate itself.
   std::string gate = {};
@@ -60,7 +60,7 @@ struct GateOutcome {
   const Cause* cause = nullptr;                          // the failure; null: it succeeded
 };
 
-// Permission for one attempt. It is told the outcome once. Destroyed before that, it counts as neither success nor
+// Permission for one attempt. It hears of the outcome once. Destroyed before that, it counts as neither success nor
 // failure, and the gate takes back what it gave. The gate must outlive it.
 class [[nodiscard]] Permit {
  public:
@@ -90,7 +90,8 @@ class [[nodiscard]] Permit {
   void failed(const Cause& cause, TimePoint now) { end(now, &cause); }
   void ended(const GateOutcome& outcome);  // either
 
-  // Of a stream: its first element is about to reach the consumer. The attempt goes on, and its end is to be told too.
+  // Of a stream: its first element is about to reach the consumer. The attempt goes on, and the permit hears of its end
+  // too.
   void first_output(TimePoint now);
 
   // The same, for a driver that has not read its clock yet: `now()` is called only where the gate wants to hear of it.
@@ -161,7 +162,7 @@ class PLANB_VISIBLE Gate {
   // For how long a step waits for an admission before it is passed over or left.
   [[nodiscard]] virtual Duration patience() const { return Duration::zero(); }
 
-  // As if new, but for the permits that are out. `now` is for those that the gate tells of it.
+  // As if new, but for the permits that are out. `now` is for those whom the gate notifies of it.
   virtual void reset(std::optional<TimePoint> now = std::nullopt) { static_cast<void>(now); }
 
   // What it shows of itself; in gate/snapshot.hpp.
@@ -173,13 +174,13 @@ class PLANB_VISIBLE Gate {
  protected:
   // For gates that wait for failures alone while all is well: it saves every such attempt two readings of the clock.
   // While it is not zero, an attempt may be made without asking, with this as its permit's ticket; and where it is
-  // still the same when the attempt has succeeded, or has its first output, that is not told.
+  // still the same when the attempt has succeeded, or has its first output, it does not hear of that.
   detail::Atomic<std::uint64_t> pass_{0};
 
  private:
   friend class Permit;
 
-  // Exactly one of these two is called for each permit. `used`: the attempt had begun (its AttemptStart was told).
+  // Exactly one of these two is called for each permit. `used`: the attempt had begun (handlers had its AttemptStart).
   virtual void on_outcome(std::uint64_t ticket, const GateOutcome& outcome) = 0;
   virtual void on_dropped(std::uint64_t ticket, bool used) noexcept = 0;
 

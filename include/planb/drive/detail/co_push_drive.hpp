@@ -33,10 +33,10 @@ struct CoPushBody : PlanContexts<Ctx> {
                                          std::declval<std::remove_reference_t<Ctx>&>(), std::declval<Emit<Stream>&>()));
 
   F& fn;
-  Emit<Stream>& emit;
+  Emit<Stream>& out;
 
   Raw invoke(Room& room, const Attempt& attempt) const {
-    return detail::call_with(detail::stream_target(fn), attempt, room.get(), emit);
+    return detail::call_with(detail::stream_target(fn), attempt, room.get(), out);
   }
 };
 
@@ -106,8 +106,8 @@ Task co_drive_push(Plan plan, F fn, Sink sink, Sleep sleep, StreamOptions option
   run.make(storage.rules.view(), options, options.partial);
   if constexpr (!Out::as_returned) run->keep_times();
   Stream stream(*run, sink, detail::commit_rule(fn));
-  Emit<Stream> emit(stream);
-  const Body body{{storage}, fn, emit};
+  Emit<Stream> out(stream);
+  const Body body{{storage}, fn, out};
   for (;;) {
     const RunPhase phase = run->next();
     if (phase == RunPhase::over) break;

@@ -92,7 +92,7 @@ PLANB_DECL void AllOf::reset(std::optional<TimePoint> now) {
 }
 
 template <class F>
-void AllOf::tell_each(Taken::pointer permits, const F& f) const {
+void AllOf::each_of(Taken::pointer permits, const F& f) const {
 #if PLANB_HAS_EXCEPTIONS
   std::exception_ptr first;
   for (std::size_t i = 0; i != gates_.size(); ++i) {
@@ -112,11 +112,11 @@ void AllOf::tell_each(Taken::pointer permits, const F& f) const {
 PLANB_DECL void AllOf::on_outcome(std::uint64_t ticket, const GateOutcome& outcome) {
   const Taken permits(taken(ticket));
   for (std::size_t i = 0; i != gates_.size(); ++i) permits[i]->use();
-  tell_each(permits.get(), [&](Permit& permit) { permit.ended(outcome); });
+  each_of(permits.get(), [&](Permit& permit) { permit.ended(outcome); });
 }
 
 PLANB_DECL void AllOf::on_first_output(std::uint64_t ticket, TimePoint now) {
-  tell_each(taken(ticket), [&](Permit& permit) { permit.first_output(now); });
+  each_of(taken(ticket), [&](Permit& permit) { permit.first_output(now); });
 }
 
 PLANB_DECL void AllOf::on_dropped(std::uint64_t ticket, bool used) noexcept {

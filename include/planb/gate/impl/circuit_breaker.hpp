@@ -40,7 +40,7 @@ PLANB_DECL CircuitBreaker::CircuitBreaker(CircuitBreakerOptions options)
                                                            : nullptr),
       probe_timeout_(options_.probe_timeout.value_or(options_.open_for.fixed().value_or((Duration::max)()))) {
   if (window_ != nullptr) window_->restart(generation_of(first));
-  set_row(0);
+  set_consecutive(0);
 }
 
 PLANB_DECL CircuitBreaker::~CircuitBreaker() = default;
@@ -103,7 +103,7 @@ PLANB_DECL Admission CircuitBreaker::admit(const GateRequest& request) {
     ++tickets_;
   }
   Permit permit(*this, ticket, now);
-  tell(lock);
+  notify(lock);
   lock.unlock();
   return permit;
 }
@@ -154,7 +154,7 @@ PLANB_DECL void CircuitBreaker::describe(GateSnapshot& snapshot) const {
 PLANB_DECL void CircuitBreaker::reset(std::optional<TimePoint> now) {
   Lock lock(mutex_);
   change(CircuitState::closed, now ? *now : latest_.value_or(TimePoint{}), {}, true);
-  tell(lock);
+  notify(lock);
 }
 
 PLANB_DECL void CircuitBreaker::force_open(std::optional<TimePoint> until, std::optional<TimePoint> now) {
@@ -165,7 +165,7 @@ PLANB_DECL void CircuitBreaker::force_open(std::optional<TimePoint> until, std::
   } else {
     change(CircuitState::open, now ? *now : latest_.value_or(TimePoint{}), end, true);
   }
-  tell(lock);
+  notify(lock);
 }
 
 PLANB_DECL void CircuitBreaker::on_outcome(std::uint64_t ticket, const GateOutcome& outcome) {
@@ -181,17 +181,17 @@ PLANB_DECL void CircuitBreaker::succeeded(Word ticket, const GateOutcome& outcom
   if (is_probe(ticket)) return probe_succeeded(ticket, outcome.now);
   const bool slow = is_slow(outcome);
   if (window_ != nullptr && !slow) window_->add_success(generation_of(ticket), outcome.now);
-  if (!slow && row_.load(std::memory_order_relaxed) == 0) return;
+  if (!slow && consecutive_.load(std::memory_order_relaxed) == 0) return;
   Lock lock(mutex_);
   if (!is_current(ticket)) return;
-  set_row(0);
+  set_consecutive(0);
   if (!slow) return;
   const detail::OutcomeWindow::Counts counts = window_->add_slow_success(outcome.now);
   if (counts.all >= static_cast<std::uint64_t>(options_.minimum_calls) &&
       static_cast<double>(counts.slow) / static_cast<double>(counts.all) >= options_.slow_ratio) {
     open(ticket, nullptr, outcome.now, lock);
   }
-  tell(lock);
+  notify(lock);
 }
 
 // The provider has answered. For a closed breaker the answer's end counts.
@@ -210,7 +210,7 @@ PLANB_DECL void CircuitBreaker::probe_succeeded(Word ticket, TimePoint now) {
     end_probe(ticket);
     ++succeeded_;
   }
-  tell(lock);
+  notify(lock);
 }
 
 PLANB_DECL void CircuitBreaker::failed(Word ticket, const Cause& cause, TimePoint now) {
@@ -222,7 +222,7 @@ PLANB_DECL void CircuitBreaker::failed(Word ticket, const Cause& cause, TimePoin
   if (is_probe(ticket)) end_late_probes(now);
   if (!is_current(ticket)) return extend(&cause, now, lock);
   if (is_probe(ticket) || count_failure(now)) open(ticket, &cause, now, lock);
-  tell(lock);
+  notify(lock);
 }
 
 PLANB_DECL void CircuitBreaker::on_dropped(std::uint64_t ticket, bool /*used*/) noexcept {
@@ -234,7 +234,7 @@ PLANB_DECL void CircuitBreaker::on_dropped(std::uint64_t ticket, bool /*used*/) 
 // Whether this one opens the breaker.
 PLANB_DECL bool CircuitBreaker::count_failure(TimePoint now) {
   bool opens = false;
-  if (options_.failure_threshold) opens = count_in_row(now) >= *options_.failure_threshold;
+  if (options_.failure_threshold) opens = count_consecutive(now) >= *options_.failure_threshold;
   if (window_ != nullptr) {
     const detail::OutcomeWindow::Counts counts = window_->add_failure(now);
     opens =
@@ -244,24 +244,24 @@ PLANB_DECL bool CircuitBreaker::count_failure(TimePoint now) {
   return opens;
 }
 
-// How many failures there are in a row, this one included.
-PLANB_DECL int CircuitBreaker::count_in_row(TimePoint now) {
+// How many consecutive failures there are, this one included.
+PLANB_DECL int CircuitBreaker::count_consecutive(TimePoint now) {
   const int most = *options_.failure_threshold;
   if (!options_.failure_memory) {
-    set_row((std::min)(row_.load(std::memory_order_relaxed) + 1, most));
+    set_consecutive((std::min)(consecutive_.load(std::memory_order_relaxed) + 1, most));
   } else {
     recent_.push_back(now);
     const TimePoint latest = *std::max_element(recent_.begin(), recent_.end());
     const auto is_old = [&](TimePoint failure) { return detail::between(failure, latest) > *options_.failure_memory; };
     recent_.erase(std::remove_if(recent_.begin(), recent_.end(), is_old), recent_.end());
     if (recent_.size() > static_cast<std::size_t>(most)) recent_.erase(recent_.begin());
-    set_row(static_cast<int>(recent_.size()));
+    set_consecutive(static_cast<int>(recent_.size()));
   }
-  return row_.load(std::memory_order_relaxed);
+  return consecutive_.load(std::memory_order_relaxed);
 }
 
 PLANB_DECL CircuitCounts CircuitBreaker::counts() const noexcept {
-  CircuitCounts counts{.consecutive_failures = row_.load(std::memory_order_relaxed)};
+  CircuitCounts counts{.consecutive_failures = consecutive_.load(std::memory_order_relaxed)};
   if (window_ != nullptr) {
     const detail::OutcomeWindow::Counts window = window_->counts();
     counts.calls = window.all;
@@ -275,7 +275,7 @@ PLANB_DECL void CircuitBreaker::open(Word ticket, const Cause* cause, TimePoint 
   const int openings = openings_ < (std::numeric_limits<int>::max)() ? openings_ + 1 : openings_;
   Duration period{};
   Duration asked_for{};
-  std::optional<Cause> told;
+  std::optional<Cause> kept;
   if (const std::optional<Duration> fixed = options_.open_for.fixed();
       fixed && !options_.honour_retry_after && !options_.on_change) {
     period = *fixed;
@@ -287,7 +287,7 @@ PLANB_DECL void CircuitBreaker::open(Word ticket, const Cause* cause, TimePoint 
 #if PLANB_HAS_EXCEPTIONS
       try {
 #endif
-        told = *cause;
+        kept = *cause;
 #if PLANB_HAS_EXCEPTIONS
       } catch (...) {  // an error whose copy throws
         if (detail::unwinding()) throw;
@@ -298,7 +298,7 @@ PLANB_DECL void CircuitBreaker::open(Word ticket, const Cause* cause, TimePoint 
     if (is_probe(ticket)) end_late_probes(now);
     if (!is_current(ticket)) return extend(cause, now, lock);
   }
-  change(CircuitState::open, now, detail::add(now, (std::max)(period, asked_for)), false, std::move(told));
+  change(CircuitState::open, now, detail::add(now, (std::max)(period, asked_for)), false, std::move(kept));
   openings_ = openings;
   if (!options_.probe_timeout) probe_timeout_ = period > Duration::zero() ? period : (Duration::max)();
 }
@@ -320,9 +320,9 @@ PLANB_DECL void CircuitBreaker::extend(const Cause* cause, TimePoint now, Lock& 
   }
 }
 
-// Closed, without a failure in the row, and without a window to count in, a success changes nothing.
-PLANB_DECL void CircuitBreaker::set_row(int failures) noexcept {
-  row_.store(failures, std::memory_order_relaxed);
+// Closed, without a failure that counts, and without a window to count in, a success changes nothing.
+PLANB_DECL void CircuitBreaker::set_consecutive(int failures) noexcept {
+  consecutive_.store(failures, std::memory_order_relaxed);
   if (failures == 0) recent_.clear();
   const Word word = word_.load(std::memory_order_relaxed);
   const bool passes = failures == 0 && window_ == nullptr && state_of(word) == CircuitState::closed;
@@ -353,14 +353,14 @@ PLANB_DECL void CircuitBreaker::change(CircuitState to, TimePoint now, TimePoint
   succeeded_ = 0;
   if (window_ != nullptr) window_->restart(generation);
   word_.store(generation << 2U | static_cast<Word>(to), std::memory_order_release);  // last: it lets others in
-  set_row(0);
+  set_consecutive(0);
 }
 
-PLANB_DECL void CircuitBreaker::tell(Lock& lock) {
-  if (telling_) return;  // who does will come to it
-  telling_ = true;
-  while (told_ != changes_.size()) {
-    const CircuitChange next = std::move(changes_[told_++]);
+PLANB_DECL void CircuitBreaker::notify(Lock& lock) {
+  if (notifying_) return;  // who does will come to it
+  notifying_ = true;
+  while (notified_ != changes_.size()) {
+    const CircuitChange next = std::move(changes_[notified_++]);
     lock.unlock();
 #if PLANB_HAS_EXCEPTIONS
     try {
@@ -370,7 +370,7 @@ PLANB_DECL void CircuitBreaker::tell(Lock& lock) {
     } catch (...) {
       if (detail::unwinding()) {  // the thread is being unwound: the next one goes on
         lock.lock();
-        telling_ = false;
+        notifying_ = false;
         lock.unlock();
         throw;
       }
@@ -379,8 +379,8 @@ PLANB_DECL void CircuitBreaker::tell(Lock& lock) {
     lock.lock();
   }
   changes_.clear();
-  told_ = 0;
-  telling_ = false;
+  notified_ = 0;
+  notifying_ = false;
 }
 
 }  // namespace planb::inline PLANB_ABI
