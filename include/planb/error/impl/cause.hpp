@@ -76,8 +76,26 @@ PLANB_COLD PLANB_DECL Cause CauseAccess::caught(const std::exception& e, CauseKi
 #endif
   cause.hold(std::move(thrown));
   cause.kind_ = kind;
+#if !PLANB_STABLE_EXCEPTIONS
+#if PLANB_HAS_RTTI
+  if (dynamic_cast<const ProviderError*>(&e) == nullptr) return cause;
+#endif
+  keep_provider_error(cause);
+#endif
   return cause;
 }
+
+#if !PLANB_STABLE_EXCEPTIONS
+// A ProviderError can be read without being named: a copy of it, for as long as no named type is found.
+PLANB_DECL void CauseAccess::keep_provider_error(Cause& cause) noexcept {
+  try {
+    Thrown& thrown = cause.as<Thrown>();
+    thrown.named = error_ops<ProviderError>.find(thrown);
+    if (thrown.named != nullptr) cause.ops_ = &error_ops<ProviderError>;
+  } catch (...) {  // no memory
+  }
+}
+#endif
 
 #endif
 
@@ -89,6 +107,10 @@ PLANB_DECL void CauseAccess::set_rejected(Cause& cause) noexcept {
 PLANB_DECL void CauseAccess::name(Cause& cause, const ErrorOps* const* types, std::size_t count) {
   if (cause.held_ != Cause::Held::thrown) return name_returned(cause, types, count);
   Thrown& thrown = cause.as<Thrown>();
+#if !PLANB_STABLE_EXCEPTIONS
+  const bool is_provider_error = cause.ops_ == &error_ops<ProviderError>;
+  if (is_provider_error) cause.ops_ = nullptr;  // until it is more
+#endif
   const bool known_before = cause.ops_ != nullptr;
   if (count != 0) {
     cause.named_ = named_sets.joined(cause.named_, types, count);
@@ -109,6 +131,9 @@ PLANB_DECL void CauseAccess::name(Cause& cause, const ErrorOps* const* types, st
       thrown.missed |= std::uint32_t{1} << i;
     }
   }
+#if !PLANB_STABLE_EXCEPTIONS
+  if (is_provider_error && cause.ops_ == nullptr) cause.ops_ = &error_ops<ProviderError>;
+#endif
   const TypeId type = thrown.object_type();
   if (type == nullptr) return;
   thrown.exact = cause.ops_ != nullptr && same_type(type, cause.ops_->type);
