@@ -25,7 +25,7 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
-// The attempts of a stream that is pushed in a coroutine. `emit` is in that one's frame: a producer may refer to it.
+// The attempts of a stream that is pushed in a coroutine. `out` is in that one's frame: a producer may refer to it.
 template <class Ctx, class F, class Stream>
 struct CoPushBody : PlanContexts<Ctx> {
   using typename PlanContexts<Ctx>::Room;
