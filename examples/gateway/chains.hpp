@@ -116,11 +116,11 @@ class Chains {
     std::string text;
     for (const auto& [name, chain] : chains_) {
       const planb::ConfiguredChain<Endpoint>& of = chain.configured;
-      planb::Explanation call = planb::explain(of.plan, of.run_options);
+      planb::Explanation call = planb::explain(of, of.run_options);
       // Of use in a stream, and each chain is for both.
       std::erase_if(call.findings, [](const auto& f) { return f.kind == planb::FindingKind::first_timeout_unused; });
       text += "chain " + name + "\n" + to_string(call) + "\nstreamed:\n" +
-              to_string(planb::explain(of.plan, of.stream_options)) + "\n\n";
+              to_string(planb::explain(of, of.stream_options)) + "\n\n";
     }
     return text;
   }

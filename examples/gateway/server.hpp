@@ -281,7 +281,7 @@ class Server {
             },
             [](const Chunk& chunk) { return chunk.is_output; }, 64);
         const auto sink = [&](Chunk chunk) { return send(call, std::move(chunk.data)); };
-        co_await planb::co_push_with_plan<awaitable<void>>(chain.configured.plan, producer, sink, sleep_for,
+        co_await planb::co_push_with_plan<awaitable<void>>(chain.configured, producer, sink, sleep_for,
                                                            std::move(options));
       } else {
         planb::RunOptions plain = chain.configured.run_options;
@@ -291,7 +291,7 @@ class Server {
         const auto ask = [&](Endpoint& endpoint, const planb::Attempt& attempt) {
           return complete(endpoint, attempt, body, tls_);
         };
-        call.answer = co_await planb::co_run_with_plan<awaitable<std::string>>(chain.configured.plan, ask, sleep_for,
+        call.answer = co_await planb::co_run_with_plan<awaitable<std::string>>(chain.configured, ask, sleep_for,
                                                                                std::move(plain));
       }
     } catch (const planb::PlanError& e) {

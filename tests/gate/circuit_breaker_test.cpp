@@ -1,4 +1,5 @@
 #include <planb/gate/circuit_breaker.hpp>
+#include <planb/gate/detail/outcome_window.hpp>
 
 #include "catch.hpp"
 

@@ -81,7 +81,7 @@ ConfiguredChain<Llm> chain_of(const std::string& text) {
   return made_of("chain c content_refusal=" + text, gates).at("c");
 }
 
-planb::Step<Llm> step_of(const std::string& knobs) { return chain_of("next_step\n  a " + knobs).plan.steps()[0]; }
+planb::Step<Llm> step_of(const std::string& knobs) { return chain_of("next_step\n  a " + knobs).steps()[0]; }
 
 // What attempts are made of a chain whose providers fail as told; one that is not told of answers.
 struct Outcome {
@@ -101,7 +101,7 @@ Outcome run(const ConfiguredChain<Llm>& chain, const Failures& failures) {
   options.on_event = log;
   options.clock = &clock;
   const auto result = planb::try_run_with_plan(
-      chain.plan,
+      chain,
       [&](Llm& llm) {
         if (const auto found = failures.find(llm.vendor); found != failures.end()) found->second();
         return llm.vendor;
@@ -147,11 +147,30 @@ TEST_CASE("chains of settings are plans that run") {
   const ConfiguredChains<Llm> chains = made_of(shared, gates);
   REQUIRE(chains.size() == 2);
   const ConfiguredChain<Llm>& chat = chains.at("chat");
-  REQUIRE(chat.plan.steps().size() == 2);
+  REQUIRE(chat.steps().size() == 2);
   CHECK(run(chat, {}).attempts == Names{"a"});
   CHECK(run(chat, {{"a", fails(503)}}).attempts == Names{"a", "b"});
-  CHECK(chains.at("batch").plan.steps()[0].name == "c");
+  CHECK(chains.at("batch").steps()[0].name == "c");
   CHECK(planb::make_plans<Llm>(Settings{}, vendors(), gates)->empty());
+}
+
+TEST_CASE("a configured chain is a plan, for whatever takes one", "[settings][make_plans]") {
+  const ConfiguredChain<Llm> chain = chain_of("next_step\n  a\n  b");
+  const auto vendor = [](Llm& llm) { return llm.vendor; };
+  const auto one_word = [](Llm& llm) { return std::vector<std::string>{llm.vendor}; };
+  Names heard;
+  const auto hear = [&](const std::string& word) { heard.push_back(word); };
+
+  CHECK(planb::run_with_plan(chain, vendor) == "a");
+  CHECK(planb::try_run_with_plan(chain, vendor, chain.run_options).value() == "a");
+  for (const std::string& word : planb::stream_with_plan(chain, one_word, chain.stream_options)) hear(word);
+  planb::push_with_plan(chain, [](Llm& llm, auto& emit) { emit(llm.vendor); }, hear, chain.stream_options);
+  CHECK(heard == Names{"a", "a"});
+
+  planb::PlanRun<Llm> run(chain, chain.run_options);
+  CHECK(run.next() == planb::RunPhase::attempt);
+  const planb::ExecutionPlan<Llm> plan = planb::merge(chain, chain);
+  CHECK(plan.steps().size() == 4);
 }
 
 TEST_CASE("each knob of a step is in the plan") {
@@ -184,7 +203,7 @@ TEST_CASE("each knob of a step is in the plan") {
 TEST_CASE("a step's provider is that of its name, or the one it says") {
   const ConfiguredChain<Llm> chain = chain_of("next_step\n  first provider=b\n  a\n  again provider=b");
   Names used;
-  CHECK_THROWS(planb::run_with_plan(chain.plan, [&](Llm& llm) {
+  CHECK_THROWS(planb::run_with_plan(chain, [&](Llm& llm) {
     used.push_back(llm.vendor);
     throw ProviderError(503);
   }));
@@ -271,7 +290,7 @@ TEST_CASE("a rule about timeouts is one about attempts that end without a word")
     clock.advance(2s);
     throw std::runtime_error("given up");
   };
-  CHECK_FALSE(planb::try_run_with_plan(chain.plan, late, options).has_value());
+  CHECK_FALSE(planb::try_run_with_plan(chain, late, options).has_value());
   CHECK(log.names() == Names{"a"});
   CHECK(log.of<planb::AttemptFailure>().at(0).verdict->failure_class == FailureClass::overloaded);
 }
@@ -414,9 +433,9 @@ TEST_CASE("each knob of a gate reaches it") {
 TEST_CASE("a step's gates are asked in their order, all or none") {
   GateRegistry gates;
   const ConfiguredChains<Llm> chains = made_of(shared, gates);
-  const std::shared_ptr<planb::Gate> of_batch = chains.at("batch").plan.steps()[0].gate;
+  const std::shared_ptr<planb::Gate> of_batch = chains.at("batch").steps()[0].gate;
   CHECK(of_batch == gates.find("breaker"));  // one alone is not wrapped
-  const std::shared_ptr<planb::Gate> of_chat = chains.at("chat").plan.steps()[0].gate;
+  const std::shared_ptr<planb::Gate> of_chat = chains.at("chat").steps()[0].gate;
   CHECK(of_chat->name() == planb::all_of(gates.find("breaker"), gates.find("rate"))->name());
   CHECK(of_chat->snapshot().kind == "all_of");
 
@@ -453,8 +472,8 @@ TEST_CASE("a gate with other options is made anew, and plans go on with the old 
   const ConfiguredChains<Llm> after = made_of(
       "gate breaker circuit_breaker failure_threshold=2\nchain batch content_refusal=abort\n  c gate=breaker", gates);
   CHECK(gates.find("breaker") != old);
-  CHECK(before.at("batch").plan.steps()[0].gate == old);
-  CHECK(after.at("batch").plan.steps()[0].gate == gates.find("breaker"));
+  CHECK(before.at("batch").steps()[0].gate == old);
+  CHECK(after.at("batch").steps()[0].gate == gates.find("breaker"));
   static_cast<void>(made_of("gate breaker concurrency_limit limit=2", gates));
   CHECK(gates.snapshots().at(0).kind == "concurrency_limit");
   static_cast<void>(made_of("", gates));
@@ -470,8 +489,8 @@ TEST_CASE("a gate that code has registered may be referred to, and not redefined
       settings_of("chain c content_refusal=abort\n  a gate=own\n  b gate=special", {"own", "special"}), vendors(),
       gates);
   REQUIRE(chains.has_value());
-  CHECK(chains->at("c").plan.steps()[0].gate == own);
-  CHECK(chains->at("c").plan.steps()[1].gate == special);
+  CHECK(chains->at("c").steps()[0].gate == own);
+  CHECK(chains->at("c").steps()[1].gate == special);
   CHECK(planb::make_plans<Llm>(Settings{}, vendors(), gates).has_value());
   CHECK(gates.find("own") == own);  // settings that say nothing of it do not remove it
 
@@ -584,7 +603,7 @@ TEST_CASE("providers are contexts, factories, or functions of the step's setting
     INFO(chains.error().message());
     REQUIRE(chains.has_value());
     Names result;
-    for (const planb::Step<Llm>& step : chains->at("c").plan.steps()) {
+    for (const planb::Step<Llm>& step : chains->at("c").steps()) {
       result.push_back(planb::run_with_plan(ExecutionPlan<Llm>{step}, [](Llm& llm) { return llm.vendor; }));
     }
     return result;
@@ -665,7 +684,7 @@ TEST_CASE("the explanation of a configured chain has its numbers") {
   const ConfiguredChain<Llm> chain = chain_of(
       "next_step budget=30s\n  a attempts=2 schedule=spaced(1s) timeout=5s first_timeout=40s\n  b timeout=5s "
       "reserve=5s");
-  const planb::Explanation call = planb::explain(chain.plan, chain.run_options);
+  const planb::Explanation call = planb::explain(chain, chain.run_options);
   CHECK(call.worst.calls == 3);
   REQUIRE(call.steps.size() == 2);
   CHECK(call.steps[0].name == "a");
@@ -675,5 +694,5 @@ TEST_CASE("the explanation of a configured chain has its numbers") {
     return result;
   };
   CHECK(kinds(call) == Names{"first_timeout_unused"});
-  CHECK(kinds(planb::explain(chain.plan, chain.stream_options)) == Names{"first_timeout_above_budget"});
+  CHECK(kinds(planb::explain(chain, chain.stream_options)) == Names{"first_timeout_above_budget"});
 }

@@ -98,7 +98,7 @@ TEST_CASE("settings change a thousand times under eight threads of requests, and
       const ConfiguredChain<Llm> chain = current.get();
       std::vector<std::string> seen;
       const auto result = planb::try_run_with_plan(
-          chain.plan,
+          chain,
           [&](Llm& llm) {
             seen.push_back(llm.version);
             if (llm.fails) throw ProviderError(503);
@@ -149,7 +149,7 @@ TEST_CASE("a gate that has not changed keeps its state through any number of cha
   const auto fail = [](Llm&) { throw ProviderError(503); };
   for (int n = 0; n != 3; ++n) {
     const auto chains = planb::make_plans<Llm>(settings(n), provide, gates);
-    const auto result = planb::try_run_with_plan(chains->at("c").plan, fail);
+    const auto result = planb::try_run_with_plan(chains->at("c"), fail);
     CHECK(result.report().attempts == (n < 2 ? 1 : 0));  // open after the second failure, in another plan
   }
 }

@@ -303,7 +303,7 @@ ExecutionPlan<Ctx> ExecutionPlan<Ctx, Env>::capture_requirements(E&& env) const 
 // The steps of all plans, in order.
 template <class Ctx, class Env, class... More>
 [[nodiscard]] ExecutionPlan<Ctx, Env> merge(const ExecutionPlan<Ctx, Env>& first, const More&... more) {
-  static_assert((std::is_same_v<ExecutionPlan<Ctx, Env>, More> && ...),
+  static_assert((std::is_base_of_v<ExecutionPlan<Ctx, Env>, More> && ...),
                 "planb: merge() joins plans of the same Ctx and Env");
   std::vector<Step<Ctx, Env>> steps = first.steps();
   (static_cast<void>(steps.insert(steps.end(), more.steps().begin(), more.steps().end())), ...);

@@ -30,11 +30,10 @@
 
 namespace planb::inline PLANB_ABI {
 
-// A chain of the settings, ready to run. The options have the chain's knobs; what a program alone can give (the
-// handler, the clock, the stop token, the label) is for it to add, to a copy for each run.
+// A chain of the settings: a plan, with the options that the chain's knobs are. What a program alone can give (the
+// handler, the clock, the stop token, the label) is for it to add, to a copy of the options for each run.
 template <class Ctx>
-struct ConfiguredChain {
-  ExecutionPlan<Ctx> plan;
+struct ConfiguredChain : ExecutionPlan<Ctx> {
   RunOptions run_options = {};
   StreamOptions stream_options = {};
 };
