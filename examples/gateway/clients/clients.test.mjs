@@ -43,6 +43,12 @@ const providers = {
     return call.break()
   },
   error200: (call) => call.json({ error: { message: 'it broke', code: 'server_error' } }),
+  nullError: (call) => {
+    if (!call.streamed) return call.json({ ...completion({ content: 'Plan B' }), error: null })
+    call.head()
+    call.send({ ...text('Plan B'), error: null }, DONE)
+    call.response.end()
+  },
   errorFirst: (call) => {
     call.head()
     call.send(ROLE, { error: { message: 'it broke', code: 'server_error' } })
@@ -90,6 +96,8 @@ const modes = [
   ['stall', LONG_SILENCE, ['stall'], { only: STREAMS, half: /./, left: true }],
   ['error200', '', ['error200', 'ok'], { only: STREAMS }],
   ['error200', '', ['error200', 'ok'], { only: PLAIN, todo: 'the gateway takes any body of a 200 for an answer' }],
+  ['nullError', '', ['nullError'], { only: PLAIN }],
+  ['nullError', '', ['nullError'], { only: STREAMS, todo: 'the gateway takes an error that is null for one' }],
   ['errorFirst', '', ['errorFirst', 'ok'], { only: STREAMS }],
   ['errorLater', '', ['errorLater'], { only: STREAMS, half: /it broke/ }],
 ]
