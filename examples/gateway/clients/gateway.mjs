@@ -21,6 +21,7 @@ export class Gateway {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     gateway.ended = once(gateway.process, 'exit')
+    process.on('exit', () => gateway.process.kill('SIGKILL')) // where the tests break down
     for (const stream of [gateway.process.stdout, gateway.process.stderr]) {
       createInterface({ input: stream }).on('line', (line) => {
         gateway.output += line + '\n'
