@@ -42,7 +42,7 @@ async function openaiPlain(gateway, chain, tag, { headers, signal }, asked) {
   asked.text = answer.choices[0].message.content
 }
 
-async function openaiStream(gateway, chain, tag, { headers, signal, onText }, asked) {
+async function openaiStream(gateway, chain, tag, { headers, signal, on_text }, asked) {
   const stream = await openai(gateway, asked).chat.completions.create(
     { model: chain, messages, user: tag, stream: true },
     { headers, signal },
@@ -51,7 +51,7 @@ async function openaiStream(gateway, chain, tag, { headers, signal, onText }, as
     const piece = choices[0].delta.content
     if (!piece) continue
     asked.text += piece
-    onText?.()
+    on_text?.()
   }
 }
 
@@ -76,7 +76,7 @@ async function aiStream(gateway, chain, tag, options, asked) {
     if (part.type === 'abort') throw new Error('aborted')
     if (part.type !== 'text-delta') continue
     asked.text += part.text
-    options.onText?.()
+    options.on_text?.()
   }
 }
 

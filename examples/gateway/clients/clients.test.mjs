@@ -86,7 +86,8 @@ const modes = [
   ['before', '', ['before', 'ok']],
   ['stallFirst', SILENCE, ['stallFirst', 'ok'], { left: true }],
   // About the request: the next provider is not asked, and the client is told what the first one said.
-  ['s400', 'attempts=2', ['s400'], { status: 400, error: 'BadRequestError', message: /no such role/, code: 'bad_role' }],
+  ['s400', 'attempts=2', ['s400'],
+    { status: 400, error: 'BadRequestError', message: /no such role/, code: 'bad_role' }],
   ['context', '', ['context'], { status: 400, error: 'BadRequestError', code: 'context_length_exceeded' }],
   ['s413', '', ['s413'], { status: 413, error: 'APIError' }],
   // The answer as a whole has no half. Half a stream has been read: nobody goes on with it.
@@ -108,7 +109,8 @@ const dead_ends = [
   ['s503', 'attempts=2', ['s503', 's503'], { status: 503, error: 'InternalServerError' }],
   ['long', 'attempts=2', ['long'], { status: 429, error: 'RateLimitError', retryAfter: [299, 300] }],
   ['s400', 'attempts=2', ['s400'], { status: 400, error: 'BadRequestError' }],
-  ['s401', 'attempts=2', ['s401'], { status: 502, error: 'InternalServerError' }], // the gateway's key, not the client's
+  // It is the gateway's key that is wrong, and not the client's.
+  ['s401', 'attempts=2', ['s401'], { status: 502, error: 'InternalServerError' }],
   ['context', '', ['context'], { status: 400, error: 'BadRequestError' }],
   ['slow', SILENCE, ['slow'], { status: 504, error: 'InternalServerError', left: true }],
   ['refused', 'attempts=2', ['refused', 'refused'], { status: 503, error: 'InternalServerError' }],
@@ -118,11 +120,17 @@ const dead_ends = [
 
 function settings(urls) {
   let file = ''
-  const provider = (name, url) => (file += `provider ${name} url=${url}/v1 model=model-of-${name} key_env=CLIENTS_KEY\n`)
-  const chain = (name, ...steps) => (file += `chain ${name} content_refusal=next_step budget=20s\n  ${steps.join('\n  ')}\n`)
+  const provider = (name, url) => {
+    file += `provider ${name} url=${url}/v1 model=model-of-${name} key_env=CLIENTS_KEY\n`
+  }
+  const gate = (name, knobs) => {
+    file += `gate ${name} circuit_breaker failure_threshold=3 probe_timeout=1min ${knobs}\n`
+  }
+  const chain = (name, ...steps) => {
+    file += `chain ${name} content_refusal=next_step budget=20s\n  ${steps.join('\n  ')}\n`
+  }
   for (const [name, url] of Object.entries(urls)) provider(name, url)
   provider('refused', 'http://127.0.0.1:1')
-  const gate = (name, knobs) => (file += `gate ${name} circuit_breaker failure_threshold=3 probe_timeout=1min ${knobs}\n`)
   gate('long-breaker', 'open_for=1min')
   gate('short-breaker', `open_for=${OPEN_FOR}ms`)
   for (const [name, knobs] of new Map(modes)) chain(name, `${name} ${knobs}`, ...(name === 'ok' ? [] : ['ok']))
@@ -392,9 +400,9 @@ test('50 at once, which wait for each other', seconds(20), async () => {
 async function leaves(client, kind, ready) {
   const controller = new AbortController()
   const tag = `${kind}-${client}`
-  let onText
-  const text_came = new Promise((resolve) => (onText = resolve))
-  const asking = ask(gateway, client, `leaves-${tag}`, { tag, signal: controller.signal, onText })
+  let on_text
+  const text_came = new Promise((resolve) => (on_text = resolve))
+  const asking = ask(gateway, client, `leaves-${tag}`, { tag, signal: controller.signal, on_text })
   const call = await upstreams.until(() => upstreams.of(tag)[0], tag)
   await ready({ text_came, step: tag })
   const hung_up = performance.now()
@@ -418,7 +426,8 @@ test('clients leave after the first output', seconds(10), () =>
   each(STREAMS, (client) => leaves(client, 'drip', ({ text_came }) => text_came)))
 
 test('clients leave while the chain waits', seconds(10), () =>
-  each(ALL, (client) => leaves(client, 'wait', ({ step }) => gateway.line({ event: 'attempt_failure', step_name: step }))))
+  each(ALL, (client) =>
+    leaves(client, 'wait', ({ step }) => gateway.line({ event: 'attempt_failure', step_name: step }))))
 
 // --- A breaker under load
 
@@ -444,7 +453,8 @@ test('a breaker opens under load', seconds(20), async () => {
   assert.equal(calls_of('broken'), 50)
   await each(ALL, async (client) => {
     const asked = await ask(gateway, client, 'only-broken')
-    check_error(client, { status: 503, error: 'InternalServerError', code: 'no_provider_ready', retryAfter: [30, 60] }, asked)
+    const expected = { status: 503, error: 'InternalServerError', code: 'no_provider_ready', retryAfter: [30, 60] }
+    check_error(client, expected, asked)
     assert.deepEqual(await compare(asked, []), ['broken'])
   })
 })
