@@ -72,7 +72,7 @@ inline planb::SettingsResult read_file(const std::string& name) {
   if (!file) return planb::SettingsFaults{{{{name}, {}, "a file that can be read", {}}}};
   if (!name.ends_with(".json")) return planb::parse_settings(text, name);
   try {
-    const json document = json::parse(text);
+    const auto document = nlohmann::json::parse(text);
     return planb::read_settings(JsonDocument{&document}, name);
   } catch (const json::exception& e) {
     return planb::SettingsFaults{{{{name}, e.what(), "a JSON document", {}}}};

@@ -57,7 +57,7 @@ asio::awaitable<void> heed_signals(asio::signal_set& signals, gateway::Server& s
       co_return server.shut_down(std::chrono::ceil<std::chrono::milliseconds>(grace));
     }
     const std::string faults = chains.load();
-    nlohmann::json line{{"event", "reload"}, {"ok", faults.empty()}};
+    gateway::json line{{"event", "reload"}, {"ok", faults.empty()}};
     if (!faults.empty()) line["faults"] = faults;
     server.log(line);
   }

@@ -27,7 +27,7 @@ namespace http = boost::beast::http;
 using asio::awaitable;
 using asio::use_awaitable;
 using asio::ip::tcp;
-using nlohmann::json;
+using json = nlohmann::ordered_json;  // the keys of a request stay as they came: a schema is read in their order
 
 // Where a step's requests go: the context of a plan.
 struct Endpoint {
@@ -69,6 +69,11 @@ inline planb::ProviderError error_of(int status, const std::string& body, const 
   return planb::ProviderError(status == 200 ? 0 : status, without_key(message.substr(0, 1000), endpoint), code, wait);
 }
 
+// Whether what came with a 200 is none of an answer.
+inline bool is_error(const json& document) {
+  return !document.is_object() || !document.value("error", json()).is_null();
+}
+
 // The blocks of text/event-stream, as they come in pieces.
 class EventStream {
  public:
@@ -107,7 +112,7 @@ struct Chunk {
 inline Chunk chunk_of(std::string data, const Endpoint& endpoint) {
   const json document = json::parse(data, nullptr, false);
   if (!document.is_object()) throw planb::ProviderError("an event that is no JSON object");
-  if (document.contains("error")) throw error_of(200, data, endpoint);
+  if (is_error(document)) throw error_of(200, data, endpoint);
   bool is_output = false;
   for (const json& choice : document.value("choices", json::array())) {
     is_output = is_output || !choice.value("finish_reason", json()).is_null();
@@ -220,13 +225,15 @@ awaitable<T> with_provider(const Endpoint& endpoint, const planb::Attempt& attem
 // The answer as a whole.
 inline awaitable<std::string> complete(const Endpoint& endpoint, const planb::Attempt& attempt, const json& request,
                                        asio::ssl::context& tls) {
-  return with_provider<std::string>(endpoint, attempt, request, tls, [](auto& exchange) -> awaitable<std::string> {
+  return with_provider<std::string>(endpoint, attempt, request, tls, [&](auto& exchange) -> awaitable<std::string> {
     std::string answer;
     for (;;) {
       const std::string piece = co_await exchange.read();
-      if (piece.empty()) co_return answer;
+      if (piece.empty()) break;
       answer += piece;
     }
+    if (is_error(json::parse(answer, nullptr, false))) throw error_of(200, answer, endpoint);
+    co_return answer;
   });
 }
 

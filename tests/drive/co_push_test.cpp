@@ -267,7 +267,7 @@ TEST_CASE("the rules, events and outcomes are those of push_with_plan", "[co_pus
 
 // --- What goes in ----------------------------------------------------------------------------------------------------
 
-TEST_CASE("emit may be taken in any way, and be named by a std::function", "[co_push]") {
+TEST_CASE("in a coroutine, emit may be taken in any way, and be named by a std::function", "[co_push]") {
   Numbers seen;
   const auto sink = [&](int x) { seen.push_back(x); };
   const auto run = [&](auto producer) { sync_wait(co_push_with_plan<Task<>>(two_steps(), producer, sink, no_sleep)); };
@@ -608,7 +608,7 @@ TEST_CASE("an emit whose frame is destroyed gives its turn back", "[co_push]") {
   CHECK(seen == Numbers{2});
 }
 
-TEST_CASE("an emit that outlives its attempt does nothing", "[co_push]") {
+TEST_CASE("in a coroutine, an emit that outlives its attempt does nothing", "[co_push]") {
   Numbers seen;
   std::function<Task<bool>(int)> kept;
   const auto producer = [&](Client& client, auto& emit) -> Task<> {
@@ -626,7 +626,7 @@ TEST_CASE("an emit that outlives its attempt does nothing", "[co_push]") {
   CHECK(seen == Numbers{2});
 }
 
-TEST_CASE("an emitted expected-like with an error is a failure of the attempt", "[co_push]") {
+TEST_CASE("in a coroutine, an emitted expected-like with an error is a failure of the attempt", "[co_push]") {
   Numbers seen;
   const auto producer = [](Client& client, auto& emit) -> Task<> {
     co_await emit(Outcome<int, Fault>(client.id));
