@@ -454,7 +454,7 @@ std::string short_of(const planb::WorstCase& worst, const Cost& cost, bool with_
 
 template <class Look>
 void for_each_case(const Look& look) {
-  const int count = number_from("PLANB_RANDOM_CASES", 1500);
+  const int count = number_from("PLANB_RANDOM_CASES", 400);
   std::vector<int> seeds{1, 2, 3};
   if (const int seed = number_from("PLANB_RANDOM_SEED", 0); seed != 0) seeds.push_back(seed);
   for (const int seed : seeds) {
