@@ -194,6 +194,19 @@ TEST_CASE("a fault in a document has its path") {
        "chains.c.rules[0].alert: found \"yes\", expected true or false"},
       {with_rule(map({{"code", t("x")}, {"action", t("abort")}, {"abort", t("true")}})),
        "chains.c.rules[0].abort: found \"abort\", expected a knob of a rule: code, status, text, kind or class"},
+      // Keys twice, of which an adapter may show both.
+      {map({{"gates", map({})}, {"gates", map({})}}), "gates: found \"gates\", expected each key once"},
+      {map({{"gates", map({{"g", map({{"kind", t("circuit_breaker")}, {"kind", t("retry_budget")}})}})}}),
+       "gates.g.kind: found \"kind\", expected each key once"},
+      {map({{"chains",
+             map({{"c",
+                   map({{"content_refusal", t("abort")}, {"steps", list({t("s")})}, {"steps", list({t("t")})}})}})}}),
+       "chains.c.steps: found \"steps\", expected each key once"},
+      {with_step({{"name", t("other")}}), "chains.c.steps[0].name: found \"name\", expected each key once"},
+      {with_rule(map({{"code", t("x")}, {"action", t("abort")}, {"action", t("retry")}})),
+       "chains.c.rules[0].action: found \"retry\", expected one action in a rule"},
+      {with_rule(map({{"code", t("x")}, {"action", t("abort")}, {"alert", t("false")}, {"alert", t("true")}})),
+       "chains.c.rules[0].alert: found \"alert\", expected each key once"},
   };
   for (const auto& [tree, message] : rows) {
     CHECK(read_settings(tree).error().message() == message);

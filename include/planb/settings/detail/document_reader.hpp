@@ -12,6 +12,7 @@
 #include <planb/settings/settings.hpp>
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,9 @@ class DocumentReader {
   void read(DocumentNode root) {
     if (root.place.file.empty()) root.place.file = file_;
     if (!is_map(root, "gates, providers and chains")) return;
-    for (const DocumentNode& part : children(root)) {
+    const std::vector<DocumentNode> parts = children(root);
+    check_once(parts, {"gates", "providers", "chains"});
+    for (const DocumentNode& part : parts) {
       if (part.key == "gates") {
         if (!is_map(part, "gates by name")) continue;
         for (const DocumentNode& node : children(part)) gate(node);
@@ -90,6 +93,18 @@ class DocumentReader {
     return false;
   }
 
+  // Of the keys that this reads itself; an entry that comes twice is told by the reader of entries.
+  void check_once(const std::vector<DocumentNode>& parts, std::initializer_list<std::string_view> keys) {
+    for (const std::string_view key : keys) {
+      bool seen = false;
+      for (const DocumentNode& part : parts) {
+        if (part.key != key) continue;
+        if (seen) settings_.fault(part.place, part.key, "each key once");
+        seen = true;
+      }
+    }
+  }
+
   // All but those of some keys, which the caller reads itself.
   [[nodiscard]] static std::vector<SettingsEntry> entries(const DocumentNode& map, std::string_view without = {},
                                                           std::string_view nor = {}) {
@@ -122,6 +137,7 @@ class DocumentReader {
   void gate(const DocumentNode& node) {
     if (!is_map(node, "a gate's kind and knobs")) return;
     const std::vector<DocumentNode> parts = children(node);
+    check_once(parts, {"kind"});
     const DocumentNode* kind = find(parts, "kind");
     settings_.gate(key_of(node),
                    kind != nullptr ? SettingsScalar(shown(*kind), kind->place) : SettingsScalar({}, node.place),
@@ -131,7 +147,9 @@ class DocumentReader {
   void chain(const DocumentNode& node) {
     if (!is_map(node, "a chain's knobs, rules and steps")) return;
     settings_.chain(key_of(node), entries(node, "rules", "steps"));
-    for (const DocumentNode& part : children(node)) {
+    const std::vector<DocumentNode> parts = children(node);
+    check_once(parts, {"rules", "steps"});
+    for (const DocumentNode& part : parts) {
       if (part.key == "rules" && is_list(part, "rules")) {
         for (const DocumentNode& item : children(part)) rule(item);
       } else if (part.key == "steps") {
@@ -146,8 +164,10 @@ class DocumentReader {
   void rule(const DocumentNode& node) {
     if (!is_map(node, "a rule's knobs")) return;
     std::vector<SettingsEntry> result = entries(node, "action", "alert");
+    const std::vector<DocumentNode> parts = children(node);
+    check_once(parts, {"alert"});  // a second action is told with the first
     bool whole = true;
-    for (const DocumentNode& part : children(node)) {
+    for (const DocumentNode& part : parts) {
       if (part.key == "action") {
         const std::vector<std::string_view> words = settings_words<Action>();
         if (part.kind == DocumentKind::scalar && settings_value<Action>(part.text) != nullptr) {
@@ -176,6 +196,7 @@ class DocumentReader {
       return settings_.fault(node.place, shown(node), "a step: its name, or a map");
     }
     const std::vector<DocumentNode> parts = children(node);
+    check_once(parts, {"name"});
     const DocumentNode* name = find(parts, "name");
     if (name != nullptr && name->kind != DocumentKind::scalar) {
       settings_.chain_incomplete();

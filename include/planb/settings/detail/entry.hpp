@@ -6,6 +6,7 @@
 #include <planb/settings/fault.hpp>
 #include <planb/settings/settings.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -66,19 +67,17 @@ class SettingsScalar {
     return std::string::npos;
   }
 
-  // The text from one offset to another.
+  // The text from one offset to another. What is outside is not copied: a list may be long.
   [[nodiscard]] SettingsScalar part(std::size_t from, std::size_t to) const {
-    SettingsScalar result = *this;
-    result.text_ = text_.substr(from, to - from);
+    SettingsScalar result(text_.substr(from, to - from), place_);
     if (!of_line_) return result;
+    result.of_line_ = true;
     result.origins_.assign(origins_.begin() + static_cast<std::ptrdiff_t>(from),
                            origins_.begin() + static_cast<std::ptrdiff_t>(to));
     if (from != 0) result.place_.column = origins_[from - 1].column + 1;  // behind the separator
     result.end_column_ = place_at(to).column;
-    result.quotes_.clear();
-    for (const int column : quotes_) {
-      if (column >= result.place_.column && column < result.end_column_) result.quotes_.push_back(column);
-    }
+    const auto first = std::lower_bound(quotes_.begin(), quotes_.end(), result.place_.column);
+    result.quotes_.assign(first, std::lower_bound(first, quotes_.end(), result.end_column_));
     return result;
   }
 
@@ -104,7 +103,7 @@ class SettingsScalar {
   std::string text_;
   Place place_;
   std::vector<Origin> origins_;  // of each byte of a line's
-  std::vector<int> quotes_;      // the columns where some begin
+  std::vector<int> quotes_;      // the columns where some begin, ascending
   int end_column_ = 0;
   bool of_line_ = false;
 };
