@@ -6,11 +6,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <future>
 #include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -19,6 +22,41 @@ using namespace std::chrono_literals;
 using planb::CircuitState;
 using planb::GateRegistry;
 using planb::GateSnapshot;
+
+// One that looks into its registry when it ends: from another thread, which cannot while the lock is held.
+class Curious final : public planb::Gate {
+ public:
+  Curious(const GateRegistry& gates, std::vector<bool>& answers) : gates_(gates), answers_(answers) {}
+  Curious(const Curious&) = delete;
+  Curious& operator=(const Curious&) = delete;
+  ~Curious() override {
+    std::promise<void> told;
+    std::future<void> answered = told.get_future();
+    other_ = std::thread([&gates = gates_, told = std::move(told)]() mutable {
+      static_cast<void>(gates.size());
+      told.set_value();
+    });
+    answers_.push_back(answered.wait_for(5s) == std::future_status::ready);
+    if (answers_.back()) {
+      other_.join();
+    } else {
+      other_.detach();
+    }
+  }
+
+  [[nodiscard]] planb::Admission admit(const planb::GateRequest& request) override {
+    return planb::Permit(*this, 1, request.now);
+  }
+  [[nodiscard]] planb::TimePoint opens_at(const planb::GateRequest& request) const override { return request.now; }
+
+ private:
+  void on_outcome(std::uint64_t /*ticket*/, const planb::GateOutcome& /*outcome*/) override {}
+  void on_dropped(std::uint64_t /*ticket*/, bool /*used*/) noexcept override {}
+
+  const GateRegistry& gates_;
+  std::vector<bool>& answers_;
+  std::thread other_;
+};
 
 }  // namespace
 
@@ -108,6 +146,19 @@ TEST_CASE("a registry lists its gates, resets them in place, and forgets them") 
   CHECK(gates.erase("b"));
   CHECK_FALSE(gates.erase("b"));
   CHECK(gates.find("b") == nullptr);
+}
+
+TEST_CASE("a gate that is forgotten or replaced ends outside of the registry's lock") {
+  std::vector<bool> answers;
+  GateRegistry gates;
+  const auto curious = [&] { return std::make_shared<Curious>(gates, answers); };
+  gates.gate("erased", curious);
+  gates.gate("replaced", curious);
+  CHECK(gates.erase("erased"));
+  const auto budget = gates.retry_budget("replaced");
+  CHECK(gates.find("replaced") == budget);
+  CHECK(answers == std::vector<bool>{true, true});
+  CHECK(gates.size() == 1);
 }
 
 TEST_CASE("threads that ask for a name at once get one gate") {

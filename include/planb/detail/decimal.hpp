@@ -62,6 +62,9 @@ struct Expansion {
 // The shortest text that read_decimal reads as this very number: 2, 1.5, 0.1, 1e300. For finite numbers from zero up.
 [[nodiscard]] std::string write_decimal(double value);
 
+// What std::to_string makes of a number, with a point where the locale has a comma or something else.
+[[nodiscard]] std::string with_point(std::string number);
+
 }  // namespace planb::inline PLANB_ABI::detail
 
 #if !PLANB_SEPARATE_COMPILATION

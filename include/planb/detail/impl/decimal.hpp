@@ -198,4 +198,12 @@ PLANB_DECL std::string write_decimal(double value) {
   return text;
 }
 
+PLANB_DECL std::string with_point(std::string number) {
+  const std::size_t end = number.find_last_not_of("0123456789");
+  const std::size_t start = number.find_first_of("0123456789");
+  if (end == std::string::npos || end + 1 == number.size() || end < start) return number;  // -1, inf
+  const std::size_t point = number.find_first_not_of("0123456789", start);
+  return number.replace(point, end + 1 - point, ".");
+}
+
 }  // namespace planb::inline PLANB_ABI::detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/detail/decimal.hpp>
 #include <planb/detail/refuse.hpp>
 #include <planb/gate/circuit_breaker_options.hpp>
 #include <planb/time/duration.hpp>
@@ -21,7 +22,7 @@ PLANB_DECL std::string options_fault(const CircuitBreakerOptions& options) {
            "; it is how many consecutive failures open it, so it must be 1 or more";
   }
   if (options.failure_ratio && !(*options.failure_ratio > 0 && *options.failure_ratio <= 1)) {
-    return gate + "`failure_ratio` is " + std::to_string(*options.failure_ratio) +
+    return gate + "`failure_ratio` is " + with_point(std::to_string(*options.failure_ratio)) +
            "; it is a share of the calls, so it must be above 0 and at most 1";
   }
   if (options.window <= Duration::zero()) return gate + "`window` must be above zero; give the time to look back over";
@@ -42,7 +43,7 @@ PLANB_DECL std::string options_fault(const CircuitBreakerOptions& options) {
     return gate + "`slow_call` must be above zero; give the time from which on a success is slow";
   }
   if (!(options.slow_ratio > 0 && options.slow_ratio <= 1)) {
-    return gate + "`slow_ratio` is " + std::to_string(options.slow_ratio) +
+    return gate + "`slow_ratio` is " + with_point(std::to_string(options.slow_ratio)) +
            "; it is a share of the calls, so it must be above 0 and at most 1";
   }
   if (options.probe_timeout && *options.probe_timeout <= Duration::zero()) {

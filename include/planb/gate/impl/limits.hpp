@@ -3,6 +3,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/detail/decimal.hpp>
 #include <planb/detail/refuse.hpp>
 #include <planb/gate/detail/mutex.hpp>
 #include <planb/gate/gate.hpp>
@@ -171,7 +172,7 @@ PLANB_DECL std::shared_ptr<RetryBudget> retry_budget(RetryBudgetOptions options)
 PLANB_DECL std::string detail::options_fault(const RetryBudgetOptions& options) {
   const std::string gate = "retry budget: ";
   if (!(options.ratio >= 0 && options.ratio <= 1000)) {
-    return gate + "`ratio` is " + std::to_string(options.ratio) +
+    return gate + "`ratio` is " + detail::with_point(std::to_string(options.ratio)) +
            "; it is how many retries a success allows, from 0 to 1000";
   }
   if (options.burst < 1) {

@@ -69,6 +69,7 @@ template <class Options>
 template <class G, class Options>
 std::shared_ptr<G> GateRegistry::get(Kind kind, const std::string& name, Options options) {
   if (options.name.empty()) options.name = name;
+  Entry replaced{};  // ends outside of the lock
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = gates_.find(name);
   if (found != gates_.end() && remembers(found->second, kind, options)) {
@@ -76,7 +77,11 @@ std::shared_ptr<G> GateRegistry::get(Kind kind, const std::string& name, Options
   }
   Entry entry = make<G>(kind, std::move(options));
   std::shared_ptr<G> made = std::static_pointer_cast<G>(entry.gate);
-  gates_.insert_or_assign(name, std::move(entry));
+  if (found != gates_.end()) {
+    replaced = std::exchange(found->second, std::move(entry));
+  } else {
+    gates_.emplace(name, std::move(entry));
+  }
   ++version_;
   return made;
 }
@@ -146,10 +151,11 @@ PLANB_DECL void GateRegistry::reset_all(std::optional<TimePoint> now) {
 }
 
 PLANB_DECL bool GateRegistry::erase(std::string_view name) {
+  Gates::node_type erased;  // ends outside of the lock: a gate of one's own may look into the registry there
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = gates_.find(name);
   if (found == gates_.end()) return false;
-  gates_.erase(found);
+  erased = gates_.extract(found);
   ++version_;
   return true;
 }
