@@ -223,6 +223,14 @@ TEST_CASE("lines without their chain are told once, and are read all the same") 
   CHECK(result.faults()[2].found == "-1");
 }
 
+TEST_CASE("a step's name for the third time is told once, with the place of the first") {
+  const SettingsResult result =
+      parse_settings("chain c content_refusal=abort\n  s\n  s\n  s\nchain d content_refusal=abort\n  s\n");
+  CHECK(result.error().message() ==
+        "line 3, column 3: found \"s\", expected each step once in a chain; line 2 has it already\n"
+        "line 4, column 3: found \"s\", expected each step once in a chain; line 2 has it already");
+}
+
 TEST_CASE("a fault is one line, however long and odd what was found is") {
   const SettingsFault fault{{"a", 1, 2, {}}, std::string(300, 'x') + "\n", "less", "x\"y"};
   CHECK(fault.message() ==

@@ -105,7 +105,8 @@ class SettingsReader {
   Settings settings_;
   Settings unused_;  // duplicates, and what has no proper name: read for its faults alone
   std::vector<std::string> known_gates_;
-  ChainSettings* chain_ = nullptr;  // the last
+  ChainSettings* chain_ = nullptr;            // the last
+  std::map<std::string, Place> step_places_;  // of its steps, by name
   bool chain_incomplete_ = false;
   bool incomplete_ = false;
 };
@@ -291,9 +292,10 @@ inline void SettingsReader::check_signal(const RuleSettings& rule, const Place& 
 
 inline void SettingsReader::step(const SettingsScalar& name, const Entries& entries) {
   const bool fits = knobs_.check_name(name, "the name of a step");
-  for (const StepSettings& earlier : chain_->steps) {
-    if (fits && earlier.name == name.text()) {
-      fault(name.place(), name.text(), "each step once in a chain; " + where(earlier.place) + " has it already");
+  if (fits) {
+    const auto [earlier, is_new] = step_places_.try_emplace(name.text(), name.place());
+    if (!is_new) {
+      fault(name.place(), name.text(), "each step once in a chain; " + where(earlier->second) + " has it already");
     }
   }
   StepSettings& made = chain_->steps.emplace_back();
@@ -316,6 +318,7 @@ inline void SettingsReader::check_chain() {
     fault(chain_->place, "", "at least one step in the chain");
   }
   chain_ = nullptr;
+  step_places_.clear();
 }
 
 inline void SettingsReader::check_gates() {
