@@ -305,6 +305,18 @@ TEST_CASE("a gate's snapshot has a line with what its kind of gate shows", "[jso
         R"({"time":"2026-02-04T04:04:05.006Z","name":"ret","kind":"ret","available":7,"limit":7})");
 }
 
+TEST_CASE("a circuit breaker's own snapshot has its text", "[json][circuit_breaker]") {
+  const auto breaker = planb::circuit_breaker({.failure_threshold = 2, .open_for = 30s, .name = "openai"});
+  CHECK(to_json(breaker->snapshot()) ==
+        R"({"name":"openai","state":"closed","counts":{"consecutive_failures":0,"calls":0,"failures":0,"slow":0},)"
+        R"("openings":0,"probes_running":0,"probes_succeeded":0,"forced":false})");
+  breaker->admit(at(1s)).permit->failed(planb::Cause::of(503), at(2s));
+  breaker->admit(at(3s)).permit->failed(planb::Cause::of(503), at(4s));
+  CHECK(to_json(breaker->snapshot()) ==
+        R"({"name":"openai","state":"open","counts":{"consecutive_failures":0,"calls":0,"failures":0,"slow":0},)"
+        R"("openings":1,"probes_running":0,"probes_succeeded":0,"open_until":34,"forced":false,"changed_at":4})");
+}
+
 TEST_CASE("for_each_field tells the members of a line one by one", "[json]") {
   std::vector<std::string> fields;
   const auto note = planb::overloaded{

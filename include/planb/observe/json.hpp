@@ -5,6 +5,7 @@
 
 #include <planb/detail/config.hpp>
 #include <planb/error/cause.hpp>
+#include <planb/gate/circuit_breaker_options.hpp>
 #include <planb/gate/snapshot.hpp>
 #include <planb/observe/detail/json_writer.hpp>
 #include <planb/observe/detail/tell.hpp>
@@ -83,6 +84,7 @@ requires(detail::event_kind<E> != 0) [[nodiscard]] std::string
 [[nodiscard]] std::string to_json(const Explanation& explanation, const JsonOptions& options = {});
 
 [[nodiscard]] std::string to_json(const GateSnapshot& gate, const JsonOptions& options = {});
+[[nodiscard]] std::string to_json(const CircuitSnapshot& breaker, const JsonOptions& options = {});
 
 // A text that parse_schedule reads, in quotes.
 [[nodiscard]] std::string to_json(const Schedule& schedule, const JsonOptions& options = {});
@@ -205,6 +207,15 @@ inline std::string to_json(const GateSnapshot& gate, const JsonOptions& options)
   writer.begin({});
   detail::tell_wall(writer, options.wall.get());
   detail::tell(writer, gate);
+  writer.end();
+  return writer.take();
+}
+
+inline std::string to_json(const CircuitSnapshot& breaker, const JsonOptions& options) {
+  detail::JsonWriter writer(options.max_text);
+  writer.begin({});
+  detail::tell_wall(writer, options.wall.get());
+  detail::tell(writer, breaker);
   writer.end();
   return writer.take();
 }
