@@ -59,6 +59,20 @@ struct JsonOptions {
   std::size_t max_text = 1000;  // texts are cut after so many bytes, and never within a character
 };
 
+namespace detail {
+
+// An object on one line; `members` writes what is in it.
+template <class F>
+[[nodiscard]] std::string json_object(const JsonOptions& options, const F& members) {
+  JsonWriter writer(options.max_text);
+  writer.begin({});
+  members(writer);
+  writer.end();
+  return writer.take();
+}
+
+}  // namespace detail
+
 // An event as one line, {"event":"attempt_start","attempt":1,...}, with the names of its members. Valid whatever bytes
 // a provider has sent. Durations and times are decimal seconds, exact to the nanosecond, and null for the longest one;
 // enumerations are their labels; optionals without a value are left out. Throws nothing but std::bad_alloc.
@@ -67,13 +81,11 @@ struct JsonOptions {
 template <class E>
 requires(detail::event_kind<E> != 0) [[nodiscard]] std::string
     to_json(const E& event, const JsonOptions& options = {}) {
-  detail::JsonWriter writer(options.max_text);
-  writer.begin({});
-  writer.word("event", detail::event_word<E>);
-  detail::tell_wall(writer, options.wall.get());
-  detail::tell(writer, event);
-  writer.end();
-  return writer.take();
+  return detail::json_object(options, [&](detail::JsonWriter& writer) {
+    writer.word("event", detail::event_word<E>);
+    detail::tell_wall(writer, options.wall.get());
+    detail::tell(writer, event);
+  });
 }
 
 [[nodiscard]] std::string to_json(const RunReport& report, const JsonOptions& options = {});
@@ -92,13 +104,11 @@ requires(detail::event_kind<E> != 0) [[nodiscard]] std::string
 // {"steps":[{"name":...},...]}: the members that are given. Those that are functions, and gates, are true.
 template <class Ctx, class Env>
 [[nodiscard]] std::string to_json(const ExecutionPlan<Ctx, Env>& plan, const JsonOptions& options = {}) {
-  detail::JsonWriter writer(options.max_text);
-  writer.begin({});
-  writer.begin_list("steps");
-  for (const auto& step : plan.steps()) detail::tell_step(writer, detail::step_facts(step));
-  writer.end_list();
-  writer.end();
-  return writer.take();
+  return detail::json_object(options, [&](detail::JsonWriter& writer) {
+    writer.begin_list("steps");
+    for (const auto& step : plan.steps()) detail::tell_step(writer, detail::step_facts(step));
+    writer.end_list();
+  });
 }
 
 // Calls f(name, value) for each member of an event or a report, in the order of to_json. A member of a member has a
@@ -180,12 +190,10 @@ inline std::string to_json(const Event& event, const JsonOptions& options) {
 }
 
 inline std::string to_json(const RunReport& report, const JsonOptions& options) {
-  detail::JsonWriter writer(options.max_text);
-  writer.begin({});
-  detail::tell_wall(writer, options.wall.get());
-  detail::tell(writer, report);
-  writer.end();
-  return writer.take();
+  return detail::json_object(options, [&](detail::JsonWriter& writer) {
+    detail::tell_wall(writer, options.wall.get());
+    detail::tell(writer, report);
+  });
 }
 
 inline std::string to_json(const Cause& cause, const JsonOptions& options) {
@@ -195,29 +203,21 @@ inline std::string to_json(const Cause& cause, const JsonOptions& options) {
 }
 
 inline std::string to_json(const Explanation& explanation, const JsonOptions& options) {
-  detail::JsonWriter writer(options.max_text);
-  writer.begin({});
-  detail::tell(writer, explanation);
-  writer.end();
-  return writer.take();
+  return detail::json_object(options, [&](detail::JsonWriter& writer) { detail::tell(writer, explanation); });
 }
 
 inline std::string to_json(const GateSnapshot& gate, const JsonOptions& options) {
-  detail::JsonWriter writer(options.max_text);
-  writer.begin({});
-  detail::tell_wall(writer, options.wall.get());
-  detail::tell(writer, gate);
-  writer.end();
-  return writer.take();
+  return detail::json_object(options, [&](detail::JsonWriter& writer) {
+    detail::tell_wall(writer, options.wall.get());
+    detail::tell(writer, gate);
+  });
 }
 
 inline std::string to_json(const CircuitSnapshot& breaker, const JsonOptions& options) {
-  detail::JsonWriter writer(options.max_text);
-  writer.begin({});
-  detail::tell_wall(writer, options.wall.get());
-  detail::tell(writer, breaker);
-  writer.end();
-  return writer.take();
+  return detail::json_object(options, [&](detail::JsonWriter& writer) {
+    detail::tell_wall(writer, options.wall.get());
+    detail::tell(writer, breaker);
+  });
 }
 
 inline std::string to_json(const Schedule& schedule, const JsonOptions& options) {
