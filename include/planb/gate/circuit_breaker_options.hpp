@@ -208,6 +208,12 @@ struct CircuitBreakerOptions {
 
 namespace detail {
 
+// As it is meant where it is not given: five, without a ratio.
+[[nodiscard]] constexpr std::optional<int> failure_threshold_of(std::optional<int> given,
+                                                                std::optional<double> ratio) noexcept {
+  return given || ratio ? given : std::optional<int>(5);
+}
+
 // What makes no sense in the options, or an empty text.
 [[nodiscard]] std::string options_fault(const CircuitBreakerOptions& options);
 

@@ -168,6 +168,11 @@ class PLANB_VISIBLE RetryBudget final : public Gate {
 
 namespace detail {
 
+// As it is meant where it is not given.
+[[nodiscard]] constexpr int burst_of(const RateLimitOptions& options) noexcept {
+  return options.burst.value_or(options.permits);
+}
+
 // What makes no sense in the options, or an empty text.
 [[nodiscard]] std::string options_fault(const RateLimitOptions& options);
 [[nodiscard]] std::string options_fault(const ConcurrencyLimitOptions& options);

@@ -33,7 +33,7 @@ PLANB_DECL std::shared_ptr<CircuitBreaker> circuit_breaker(CircuitBreakerOptions
 PLANB_DECL CircuitBreaker::CircuitBreaker(CircuitBreakerOptions options)
     : options_([&] {
         if (const std::string fault = detail::options_fault(options); !fault.empty()) detail::refuse(fault);
-        if (!options.failure_threshold && !options.failure_ratio) options.failure_threshold = 5;
+        options.failure_threshold = detail::failure_threshold_of(options.failure_threshold, options.failure_ratio);
         return std::move(options);
       }()),
       window_(options_.failure_ratio || options_.slow_call ? std::make_unique<detail::OutcomeWindow>(options_.window)

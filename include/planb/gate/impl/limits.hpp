@@ -42,7 +42,7 @@ PLANB_DECL std::string detail::options_fault(const RateLimitOptions& options) {
   }
   if (options.patience < Duration::zero()) return gate + "`patience` is negative; zero waits for no admission";
   // What RateLimit counts with must fit.
-  const std::int64_t times = std::int64_t{options.burst.value_or(options.permits)} - 1;
+  const std::int64_t times = std::int64_t{detail::burst_of(options)} - 1;
   const std::int64_t parts = times * (options.period.count() % options.permits);
   const std::int64_t most = ((std::numeric_limits<std::int64_t>::max)() - parts / options.permits);
   if (times != 0 && options.period.count() / options.permits > most / times) {
@@ -54,7 +54,7 @@ PLANB_DECL std::string detail::options_fault(const RateLimitOptions& options) {
 PLANB_DECL RateLimit::RateLimit(RateLimitOptions options)
     : options_([&] {
         if (const std::string fault = detail::options_fault(options); !fault.empty()) detail::refuse(fault);
-        if (!options.burst) options.burst = options.permits;
+        options.burst = detail::burst_of(options);
         return std::move(options);
       }()),
       permits_(options_.permits),

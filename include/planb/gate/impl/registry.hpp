@@ -41,7 +41,7 @@ template <class Options>
 // What is not given is what it means, so that saying the default changes nothing.
 [[nodiscard]] inline bool same(const RateLimitOptions& a, const RateLimitOptions& b) {
   const auto filled_in = [](RateLimitOptions options) {
-    if (!options.burst) options.burst = options.permits;
+    options.burst = detail::burst_of(options);
     return options;
   };
   return filled_in(a) == filled_in(b);
@@ -53,8 +53,8 @@ template <class Options>
     const auto& [failure_threshold, failure_ratio, minimum_calls, window, open_for, half_open_probes, counts_as_failure,
                  honour_retry_after, longest_hint, slow_call, slow_ratio, probe_timeout, failure_memory, name, patience,
                  on_change] = options;
-    const std::optional<int> threshold = failure_threshold || failure_ratio ? failure_threshold : std::optional<int>(5);
     const std::optional<Duration> probe = probe_timeout ? std::optional<Duration>(probe_timeout) : open_for.fixed();
+    const std::optional<int> threshold = detail::failure_threshold_of(failure_threshold, failure_ratio);
     return std::tuple(threshold, failure_ratio, minimum_calls, Duration(window), open_for.fixed(), half_open_probes,
                       static_cast<bool>(counts_as_failure), honour_retry_after, Duration(longest_hint),
                       std::optional<Duration>(slow_call), std::optional<double>(slow_ratio), probe,
