@@ -20,21 +20,15 @@ namespace detail {
 
 // What comes between a producer and a sink in a run: which elements pass, and what ended an attempt before its time.
 template <class Sink, class Rule>
-class PushStream : public PushState<Rule> {
-  using State = PushState<Rule>;
+class PushStream : public PushState<Rule, HeldElement<PushStream<Sink, Rule>, bool>> {
+  using Element = HeldElement<PushStream, bool>;
+  using State = PushState<Rule, Element>;
 
  public:
   using typename State::End;
   using Given = bool;  // by emit()
 
   PushStream(Engine& run, Sink& sink, Rule rule) noexcept : State(run, rule), sink_(sink) {}
-
-  void begin_attempt() noexcept { this->begin(); }
-  // Before the attempt's context ends: what is held back may refer to it. From here on emit() does nothing.
-  void end_attempt() noexcept {
-    this->open_ = false;
-    if constexpr (Rule::holds) held_.clear();
-  }
 
   // True while the consumer wants more, and may have it.
   template <class X>
@@ -54,7 +48,8 @@ class PushStream : public PushState<Rule> {
   // Gives what was held back. False: the consumer wants no more, or may not have it.
   bool release() {
     if constexpr (Rule::holds) {
-      for (HeldBack<Element> held = held_.take(); !held.empty(); held.drop_front()) {  // a sink may come back to emit()
+      // A sink may come back to emit().
+      for (HeldBack<Element> held = this->held_.take(); !held.empty(); held.drop_front()) {
         if (!this->open_ || !held.front().give_to(*this)) return false;
       }
     }
@@ -63,14 +58,6 @@ class PushStream : public PushState<Rule> {
 
  private:
   using typename State::Pass;
-
-  struct Element {
-    Element() = default;
-    Element(const Element&) = delete;
-    Element& operator=(const Element&) = delete;
-    virtual ~Element() = default;
-    virtual bool give_to(PushStream& stream) = 0;
-  };
 
   template <class X>
   void hold(X&& element) {
@@ -84,7 +71,7 @@ class PushStream : public PushState<Rule> {
 
       HeldValue<Value> kept;
     };
-    held_.keep(std::make_unique<Kept>(std::forward<X>(element)));
+    this->held_.keep(std::make_unique<Kept>(std::forward<X>(element)));
   }
 
   template <class X>
@@ -116,8 +103,6 @@ class PushStream : public PushState<Rule> {
   }
 
   Sink& sink_;
-  struct Nothing {};
-  [[no_unique_address]] std::conditional_t<Rule::holds, HeldBack<Element>, Nothing> held_;
 };
 
 }  // namespace detail

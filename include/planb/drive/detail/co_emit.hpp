@@ -52,8 +52,9 @@ concept AwaitedSinkIn = AwaitableIn<Said, Promise> && says_whether<AwaitedIn<Pro
 #endif
 
 template <class EmitTask, class Sink, class Rule>
-class CoPushStream : public PushState<Rule> {
-  using State = PushState<Rule>;
+class CoPushStream : public PushState<Rule, HeldElement<CoPushStream<EmitTask, Sink, Rule>, EmitTask>> {
+  using Element = HeldElement<CoPushStream, EmitTask>;
+  using State = PushState<Rule, Element>;
 
  public:
   using typename State::End;
@@ -64,12 +65,7 @@ class CoPushStream : public PushState<Rule> {
   void begin_attempt() noexcept {
     ++attempt_;
     handing_over_ = false;
-    this->begin();
-  }
-  // Before the attempt's context ends: what is held back may refer to it. From here on emit() does nothing.
-  void end_attempt() noexcept {
-    this->open_ = false;
-    if constexpr (Rule::holds) held_.clear();
+    State::begin_attempt();
   }
 
   // The element is moved or copied now, and goes on its way when what this gives is awaited.
@@ -93,7 +89,7 @@ class CoPushStream : public PushState<Rule> {
   // Whether there is something to give at the end of a producer.
   [[nodiscard]] bool holds_back() const noexcept {
     if constexpr (Rule::holds) {
-      return !held_.empty();
+      return !this->held_.empty();
     } else {
       return false;
     }
@@ -109,13 +105,6 @@ class CoPushStream : public PushState<Rule> {
  private:
   using typename State::Pass;
 
-  struct Element {
-    Element() = default;
-    Element(const Element&) = delete;
-    Element& operator=(const Element&) = delete;
-    virtual ~Element() = default;
-    virtual EmitTask give_to(CoPushStream& stream) = 0;
-  };
   template <class Value>
   struct Kept final : Element {
     explicit Kept(HeldValue<Value>&& from) : kept(std::move(from)) {}
@@ -233,8 +222,6 @@ class CoPushStream : public PushState<Rule> {
   Sink& sink_;
   unsigned attempt_ = 0;  // their number, to tell an emit() that was left behind
   bool handing_over_ = false;
-  struct Nothing {};
-  [[no_unique_address]] std::conditional_t<Rule::holds, HeldBack<Element>, Nothing> held_;
 };
 
 #if defined(__GNUC__) && !defined(__clang__)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <planb/detail/config.hpp>
+#include <planb/drive/detail/held_back.hpp>
 #include <planb/engine/detail/engine.hpp>
 #include <planb/error/detail/failure_room.hpp>
 #include <planb/error/result_traits.hpp>
@@ -32,7 +33,18 @@ struct HeldValue<T[Size]> {
   T value[Size];
 };
 
-template <class Rule>
+// An element that is held back, of whatever type.
+template <class Stream, class Given>
+struct HeldElement {
+  HeldElement() = default;
+  HeldElement(const HeldElement&) = delete;
+  HeldElement& operator=(const HeldElement&) = delete;
+  virtual ~HeldElement() = default;
+  virtual Given give_to(Stream& stream) = 0;
+};
+
+// `Held`: the HeldElement of the stream that derives from this.
+template <class Rule, class Held>
 class PushState {
  public:
   enum class End : unsigned char {
@@ -42,6 +54,18 @@ class PushState {
     failed,     // an element was an expected-like with an error, or the predicate of committing() threw
     sink_threw,
   };
+
+  void begin_attempt() noexcept {
+    end_ = End::none;
+    open_ = true;
+    failure_.clear();
+    if constexpr (Rule::holds) rule_.begin_attempt();
+  }
+  // Before the attempt's context ends: what is held back may refer to it. From here on emit() does nothing.
+  void end_attempt() noexcept {
+    open_ = false;
+    if constexpr (Rule::holds) held_.clear();
+  }
 
   [[nodiscard]] End end() const noexcept { return end_; }
 
@@ -54,13 +78,6 @@ class PushState {
 
  protected:
   PushState(Engine& run, Rule rule) noexcept : rule_(rule), run_(run) {}
-
-  void begin() noexcept {
-    end_ = End::none;
-    open_ = true;
-    failure_.clear();
-    if constexpr (Rule::holds) rule_.begin_attempt();
-  }
 
   enum class Pass : unsigned char { refused, held_back, given };
 
@@ -105,6 +122,8 @@ class PushState {
 #if PLANB_HAS_EXCEPTIONS
   std::exception_ptr thrown_;
 #endif
+  struct Nothing {};
+  [[no_unique_address]] std::conditional_t<Rule::holds, HeldBack<Held>, Nothing> held_;
 
  private:
   Pass fail() noexcept {
