@@ -30,6 +30,9 @@ static_assert(std::is_copy_constructible_v<Cause> && std::is_copy_assignable_v<C
 static_assert(std::is_nothrow_move_constructible_v<Cause> && std::is_nothrow_move_assignable_v<Cause>);
 static_assert(!std::is_convertible_v<std::exception_ptr, Cause> && !std::is_convertible_v<std::runtime_error, Cause>);
 
+// Where an exception is copied to be held, what is found in it is a copy.
+constexpr bool exceptions_are_stable = PLANB_STABLE_EXCEPTIONS;
+
 // A second base of an exception, without virtual functions.
 struct Tag {
   int tag = 7;
@@ -238,8 +241,10 @@ TEST_CASE("a thrown error is found as a handler would catch it", "[cause]") {
     const Cause cause = current(DerivedLlmError(503));
     REQUIRE(cause.get_if<Tag>() != nullptr);
     CHECK(cause.get_if<Tag>()->tag == 7);
-    REQUIRE(cause.get_if<Retryable>() != nullptr);
-    CHECK(cause.get_if<Retryable>()->retryable());
+    if constexpr (exceptions_are_stable) {  // an abstract class cannot be copied
+      REQUIRE(cause.get_if<Retryable>() != nullptr);
+      CHECK(cause.get_if<Retryable>()->retryable());
+    }
   }
   SECTION("not by anything else") {
     const Cause cause = current(DerivedLlmError(503));
@@ -617,7 +622,9 @@ TEST_CASE("a cause's exception makes the round trip", "[cause]") {
   SECTION("a thrown one is the same object") {
     const Cause cause = current(LlmError(503));
     const Cause back = Cause::of(cause.exception());
-    CHECK(back.get_if<LlmError>() == cause.get_if<LlmError>());
+    REQUIRE(back.get_if<LlmError>() != nullptr);
+    CHECK(back.get_if<LlmError>()->status == 503);
+    CHECK((back.get_if<LlmError>() == cause.get_if<LlmError>()) == exceptions_are_stable);
   }
   SECTION("a returned one is copied into an exception") {
     const Cause cause = Cause::of(LlmError(503));
@@ -994,17 +1001,21 @@ TEST_CASE("what cannot be copied is taken where it is being handled, and else it
   try {
     throw Concrete();
   } catch (const Abstract& e) {
-    CHECK(Cause::of(e).get_if<Concrete>() == &e);
+    const Cause cause = Cause::of(e);
+    REQUIRE(cause.get_if<Concrete>() != nullptr);
+    CHECK((cause.get_if<Concrete>() == &e) == exceptions_are_stable);
   }
   try {
     throw Open();
   } catch (const Protected& e) {
-    CHECK(Cause::of(e).get_if<Open>() == &e);
+    const Cause cause = Cause::of(e);
+    REQUIRE(cause.get_if<Open>() != nullptr);
+    CHECK((cause.get_if<Open>() == &e) == exceptions_are_stable);
   }
   try {
     throw MoveOnly();
   } catch (const MoveOnly& e) {
-    CHECK(Cause::of(e).get_if<MoveOnly>() == &e);
+    CHECK(Cause::of(e).get_if<MoveOnly>() == (exceptions_are_stable ? &e : nullptr));
   }
   const Concrete concrete;
   const Open open;

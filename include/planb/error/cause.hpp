@@ -278,9 +278,6 @@ struct CauseAccess {
                                                     CauseKind kind = CauseKind::error) noexcept;
 
   // For a pointer to something that does not derive from std::exception. Inside a handler for it.
-#if !PLANB_STABLE_EXCEPTIONS
-  static void keep_provider_error(Cause& cause) noexcept;
-#endif
   [[nodiscard]] static Cause caught_unknown(std::exception_ptr pointer) noexcept;
 #endif
 

@@ -13,6 +13,9 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#if !PLANB_STABLE_EXCEPTIONS
+#include <mutex>
+#endif
 #include <new>
 #include <optional>
 #include <string>
@@ -62,6 +65,30 @@ struct Wrapped {
   const std::nested_exception* nesting = nullptr;
 };
 
+#if PLANB_HAS_EXCEPTIONS && !PLANB_STABLE_EXCEPTIONS
+// A thrown error as each type that was asked for, copied: here no address outlives its handler. A base is copied without
+// what derives from it.
+class ThrownCopies {
+ public:
+  // Null: no memory.
+  [[nodiscard]] static std::shared_ptr<ThrownCopies> make() noexcept;
+
+  // The error as an E, kept as a Kept; or null, also where it cannot be copied. The first time costs a throw.
+  template <class E, class Kept = E>
+  [[nodiscard]] const E* find(const std::exception_ptr& pointer);
+
+ private:
+  struct Copy {
+    TypeId type;
+    std::shared_ptr<const void> object;  // null: the error is no such type
+    std::unique_ptr<Copy> next;
+  };
+
+  std::mutex mutex_;
+  std::unique_ptr<Copy> first_;
+};
+#endif
+
 // A thrown error. `known` is the object as a std::exception, where it is one and its address is stable.
 struct Thrown {
   enum class Wraps : unsigned char { unknown, nothing, something };
@@ -69,10 +96,9 @@ struct Thrown {
   std::exception_ptr pointer;
   const std::exception* known = nullptr;
   const void* named = nullptr;  // the object as the type of Cause::ops_, once that type has been found in it
-#if PLANB_STABLE_EXCEPTIONS
-  TypeId type = nullptr;  // of the object, where it is not `known` and the runtime has told
-#else
-  std::shared_ptr<const void> copied = nullptr;  // keeps *named
+  TypeId type = nullptr;        // of the object, where it is not `known` and the runtime has told
+#if PLANB_HAS_EXCEPTIONS && !PLANB_STABLE_EXCEPTIONS
+  std::shared_ptr<ThrownCopies> copies = ThrownCopies::make();
 #endif
   std::uint32_t missed = 0;  // a bit for each named type that it is known not to be: asking again would cost a throw
   bool exact = false;        // what is `named` is the whole object, and no base of it
@@ -83,11 +109,7 @@ struct Thrown {
 #if PLANB_HAS_RTTI
     if (known != nullptr) return &typeid(*known);
 #endif
-#if PLANB_STABLE_EXCEPTIONS
     return type;
-#else
-    return nullptr;
-#endif
   }
 };
 
@@ -125,6 +147,14 @@ class PLANB_VISIBLE UncopyableError : public std::exception {
  private:
   std::string text_;
 };
+
+#if PLANB_HAS_EXCEPTIONS && !PLANB_STABLE_EXCEPTIONS
+// An exception of another type, as std::exception alone.
+class PLANB_VISIBLE ExceptionText : public UncopyableError {
+ public:
+  explicit ExceptionText(const std::exception& e);
+};
+#endif
 
 // What a text only points to: the characters of a pointer, a std::basic_string_view, a std::span or the like; else void.
 template <class T>
@@ -394,19 +424,12 @@ template <class E, class Object = E>
 #endif
   };
   ops.find = []([[maybe_unused]] Thrown& thrown) -> const void* {
-#if PLANB_HAS_EXCEPTIONS && PLANB_STABLE_EXCEPTIONS
+#if PLANB_HAS_EXCEPTIONS
     if constexpr (std::is_pointer_v<E>) {
       return nullptr;  // a handler gets a copy of a thrown pointer: there is no address to keep
     } else {
       return detail::find_thrown<E>(thrown);
     }
-#elif PLANB_HAS_EXCEPTIONS
-    if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
-      if (detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { thrown.copied = std::make_shared<const E>(e); })) {
-        return thrown.copied.get();
-      }
-    }
-    return nullptr;
 #else
     return nullptr;
 #endif
@@ -510,7 +533,6 @@ template <class E>
 #endif
     // What remains: a class without virtual functions, which may be a second base of the exception.
   }
-#if PLANB_STABLE_EXCEPTIONS
 #if PLANB_HAS_RTTI
   // A handler for what is no class and no pointer takes that very type.
   if constexpr (std::is_arithmetic_v<E> || std::is_enum_v<E>) {
@@ -522,14 +544,49 @@ template <class E>
     const TypeFacts::Slot* const slot = base_offsets<E>.find(type);
     if (slot != nullptr && !slot->yes) return nullptr;
   }
+#if PLANB_STABLE_EXCEPTIONS
   const E* found = nullptr;
   detail::if_caught_as<E>(thrown.pointer, [&](const E& e) { found = std::addressof(e); });
   if (type != nullptr && found == nullptr) base_offsets<E>.keep(type, false);
   return found;
 #else
-  return nullptr;
+  if (thrown.copies == nullptr) return nullptr;
+  if constexpr (std::is_same_v<E, std::exception>) {
+    return thrown.copies->find<E, ExceptionText>(thrown.pointer);
+  } else if constexpr (is_held<E> && std::is_copy_constructible_v<E>) {
+    return thrown.copies->find<E>(thrown.pointer);
+  } else {
+    return nullptr;
+  }
 #endif
 }
+
+#if !PLANB_STABLE_EXCEPTIONS
+template <class E, class Kept>
+const E* ThrownCopies::find(const std::exception_ptr& pointer) try {
+  const auto known = [this]() -> const Copy* {
+    for (const Copy* copy = first_.get(); copy != nullptr; copy = copy->next.get()) {
+      if (detail::same_type(copy->type, type_id<E>())) return copy;
+    }
+    return nullptr;
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    if (const Copy* const copy = known()) return static_cast<const E*>(copy->object.get());
+  }
+  std::shared_ptr<const E> object;  // copied without the lock: it is the user's code that copies
+  detail::if_caught_as<E>(pointer, [&](const E& e) { object = std::make_shared<const Kept>(e); });
+  auto made = std::make_unique<Copy>(Copy{type_id<E>(), std::move(object), nullptr});
+  const std::lock_guard lock(mutex_);
+  if (const Copy* const copy = known()) return static_cast<const E*>(copy->object.get());
+  made->next = std::move(first_);
+  first_ = std::move(made);
+  return static_cast<const E*>(first_->object.get());
+} catch (...) {
+  if (detail::unwinding()) throw;
+  return nullptr;
+}
+#endif
 #endif
 
 // A returned error as its base B, if that is public and unambiguous, as a handler `catch (const B&)` would take it.

@@ -71,31 +71,15 @@ PLANB_COLD PLANB_DECL Cause CauseAccess::caught(const std::exception& e, CauseKi
   Thrown thrown{std::current_exception()};
 #if PLANB_STABLE_EXCEPTIONS
   thrown.known = &e;
+#elif PLANB_HAS_RTTI
+  thrown.type = &typeid(e);
 #else
   static_cast<void>(e);
 #endif
   cause.hold(std::move(thrown));
   cause.kind_ = kind;
-#if !PLANB_STABLE_EXCEPTIONS
-#if PLANB_HAS_RTTI
-  if (dynamic_cast<const ProviderError*>(&e) == nullptr) return cause;
-#endif
-  keep_provider_error(cause);
-#endif
   return cause;
 }
-
-#if !PLANB_STABLE_EXCEPTIONS
-// A ProviderError can be read without being named: a copy of it, for as long as no named type is found.
-PLANB_DECL void CauseAccess::keep_provider_error(Cause& cause) noexcept {
-  try {
-    Thrown& thrown = cause.as<Thrown>();
-    thrown.named = error_ops<ProviderError>.find(thrown);
-    if (thrown.named != nullptr) cause.ops_ = &error_ops<ProviderError>;
-  } catch (...) {  // no memory
-  }
-}
-#endif
 
 #endif
 
@@ -107,10 +91,6 @@ PLANB_DECL void CauseAccess::set_rejected(Cause& cause) noexcept {
 PLANB_DECL void CauseAccess::name(Cause& cause, const ErrorOps* const* types, std::size_t count) {
   if (cause.held_ != Cause::Held::thrown) return name_returned(cause, types, count);
   Thrown& thrown = cause.as<Thrown>();
-#if !PLANB_STABLE_EXCEPTIONS
-  const bool is_provider_error = cause.ops_ == &error_ops<ProviderError>;
-  if (is_provider_error) cause.ops_ = nullptr;  // until it is more
-#endif
   const bool known_before = cause.ops_ != nullptr;
   if (count != 0) {
     cause.named_ = named_sets.joined(cause.named_, types, count);
@@ -131,9 +111,6 @@ PLANB_DECL void CauseAccess::name(Cause& cause, const ErrorOps* const* types, st
       thrown.missed |= std::uint32_t{1} << i;
     }
   }
-#if !PLANB_STABLE_EXCEPTIONS
-  if (is_provider_error && cause.ops_ == nullptr) cause.ops_ = &error_ops<ProviderError>;
-#endif
   const TypeId type = thrown.object_type();
   if (type == nullptr) return;
   thrown.exact = cause.ops_ != nullptr && same_type(type, cause.ops_->type);
@@ -226,9 +203,7 @@ PLANB_COLD PLANB_DECL Cause CauseAccess::caught_unknown(std::exception_ptr point
       }
     }
     Thrown thrown{std::move(pointer)};
-#if PLANB_STABLE_EXCEPTIONS
     thrown.type = type;
-#endif
     if (type != nullptr) {
       const TypeFacts::Slot* const known = has_bases(type) ? wrappers.find(type) : nullptr;
       if (!has_bases(type) || (known != nullptr && !known->yes)) thrown.wraps = Thrown::Wraps::nothing;
@@ -250,6 +225,19 @@ PLANB_COLD PLANB_DECL Cause CauseAccess::caught_unknown(std::exception_ptr point
   return cause;
 }
 
+#endif
+
+#if PLANB_HAS_EXCEPTIONS && !PLANB_STABLE_EXCEPTIONS
+class CarriedCause : public CauseCarrier {
+ public:
+  explicit CarriedCause(const CauseCarrier& other) {
+    if (other.carried() != nullptr) cause_ = *other.carried();
+  }
+  [[nodiscard]] const Cause* carried() const noexcept override { return &cause_; }
+
+ private:
+  Cause cause_;
+};
 #endif
 
 PLANB_COLD PLANB_DECL Wrapped CauseAccess::wrapped(const Cause& cause) {
@@ -275,10 +263,14 @@ PLANB_COLD PLANB_DECL Wrapped CauseAccess::wrapped(const Cause& cause) {
   } catch (...) {
     if (detail::unwinding()) throw;
   }
+#else
+  if (thrown.copies == nullptr) return found;
+  found.carrier = thrown.copies->find<CauseCarrier, CarriedCause>(thrown.pointer);
+  if (found.carrier == nullptr) found.nesting = thrown.copies->find<std::nested_exception>(thrown.pointer);
+#endif
   if (thrown.type != nullptr && wrappers.find(thrown.type) == nullptr) {
     wrappers.keep(thrown.type, found.carrier != nullptr || found.nesting != nullptr);
   }
-#endif
 #endif
   return found;
 }
@@ -291,19 +283,6 @@ PLANB_COLD PLANB_DECL bool CauseAccess::visit_wrapped(const Cause& outer, bool (
     const Wrapped wraps = wrapped(*at);
     const Cause* carried = wraps.carrier != nullptr ? wraps.carrier->carried() : nullptr;
     Cause inner;
-#if PLANB_HAS_EXCEPTIONS && !PLANB_STABLE_EXCEPTIONS
-    if (at->held_ == Cause::Held::thrown) {  // no address outlives its handler
-      try {
-        std::rethrow_exception(at->as<Thrown>().pointer);
-      } catch (const CauseCarrier& e) {
-        if (e.carried() != nullptr) inner = *e.carried();
-      } catch (const std::nested_exception& e) {
-        inner = Cause::of(e.nested_ptr());
-      } catch (...) {
-        if (detail::unwinding()) throw;
-      }
-    }
-#endif
     const NamedSet* const names = outer.named_ != 0 ? &named_sets[outer.named_] : nullptr;
     if (carried != nullptr && names != nullptr && needs_names(*carried, names->types.get(), names->count)) {
       inner = detail::read_or(Cause(), [&] { return Cause(*carried); });

@@ -25,6 +25,18 @@ PLANB_COLD PLANB_DECL bool unwinding() noexcept { return std::current_exception(
 
 PLANB_DECL const char* UncopyableError::what() const noexcept { return text_.c_str(); }
 
+#if PLANB_HAS_EXCEPTIONS && !PLANB_STABLE_EXCEPTIONS
+PLANB_DECL ExceptionText::ExceptionText(const std::exception& e) : UncopyableError(detail::what_text(e.what())) {}
+
+PLANB_DECL std::shared_ptr<ThrownCopies> ThrownCopies::make() noexcept {
+  try {
+    return std::make_shared<ThrownCopies>();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+#endif
+
 PLANB_DECL SharedErrorPtr::~SharedErrorPtr() {
   if (shared_ != nullptr && shared_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) shared_->end(shared_);
 }
