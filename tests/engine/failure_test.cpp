@@ -57,7 +57,9 @@ struct MoveOnly {
 };
 
 std::string text(const Fault& fault) { return "fault " + std::to_string(fault.id); }
-std::string text(const MoveOnly& error) { return "fault " + std::to_string(*error.id); }
+[[maybe_unused]] std::string text(const MoveOnly& error) {  // without a std::expected nothing returns it
+  return "fault " + std::to_string(*error.id);
+}
 std::string text(const results::Status& status) { return "fault " + std::to_string(status.status()); }
 std::string text(const Wide& error) {
   return error.end ? std::string("made from ") + planb::to_string(*error.end) : "fault " + std::to_string(error.id);
