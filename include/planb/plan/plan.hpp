@@ -112,15 +112,15 @@ namespace detail {
 class ExitWatch {
  public:
   static void begin_run() noexcept {
+    thread_local const AtThreadsEnd watch;  // there from now on; as a member, GCC for Windows would define it twice
     ++runs_;
-    static_cast<void>(std::addressof(watch_));  // there from now on
   }
   static void end_run() noexcept { --runs_; }
   [[nodiscard]] static bool exiting() noexcept { return exiting_.load(); }
 
  private:
   struct AtThreadsEnd {
-    AtThreadsEnd() noexcept {}  // NOLINT(modernize-use-equals-default): not before it is asked for
+    AtThreadsEnd() noexcept {}  // NOLINT(modernize-use-equals-default): not before it is reached
     AtThreadsEnd(const AtThreadsEnd&) = delete;
     AtThreadsEnd& operator=(const AtThreadsEnd&) = delete;
     ~AtThreadsEnd() {
@@ -129,7 +129,6 @@ class ExitWatch {
   };
 
   static inline thread_local int runs_ = 0;  // of this thread
-  static inline thread_local AtThreadsEnd watch_;
   static inline std::atomic<bool> exiting_ = false;
 };
 
