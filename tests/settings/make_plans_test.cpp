@@ -164,8 +164,7 @@ TEST_CASE("a configured chain is a plan, for whatever takes one", "[settings][ma
   CHECK(planb::run_with_plan(chain, vendor) == "a");
   CHECK(planb::try_run_with_plan(chain, vendor, chain.run_options).value() == "a");
   for (const std::string& word : planb::stream_with_plan(chain, one_word, chain.stream_options)) hear(word);
-  planb::push_with_plan(
-      chain, [](Llm& llm, auto& emit) { emit(llm.vendor); }, hear, chain.stream_options);
+  planb::push_with_plan(chain, [](Llm& llm, auto& emit) { emit(llm.vendor); }, hear, chain.stream_options);
   CHECK(heard == Names{"a", "a"});
 
   planb::PlanRun<Llm> run(chain, chain.run_options);
