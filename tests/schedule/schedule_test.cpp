@@ -233,6 +233,7 @@ TEST_CASE("decorrelated_jitter stays spread out at its cap, or at a lower one fu
   CHECK(own.at_most < 5);
   check_fills(planb::capped(planb::decorrelated_jitter(100ms, 1s), 90ms), 30ms, 90ms);
   CHECK(delays_of(planb::decorrelated_jitter(1s, 1s), 3) == Delays{1s, 1s, 1s});
+  CHECK(delays_of(planb::capped(planb::decorrelated_jitter(1s, 1s), 500ms), 3) == Delays{500ms, 500ms, 500ms});
   CHECK(spread_of(planb::decorrelated_jitter(1h, longest), 100).distinct > 3900);
 }
 
@@ -519,6 +520,14 @@ TEST_CASE("a run can be moved midway, small or large") {
     third = std::move(second);
     CHECK(third);
     CHECK(third.next(TimePoint{}, Cause()) == expected[3]);
+
+    ScheduleRun unasked(schedule, 5);
+    ScheduleRun moved(std::move(unasked));
+    CHECK(moved.next(TimePoint{}, Cause()) == expected[0]);
+    ScheduleRun& itself = moved;
+    moved = std::move(itself);
+    CHECK(moved);
+    CHECK(moved.next(TimePoint{}, Cause()) == expected[1]);
   }
   static_assert(std::is_nothrow_move_constructible_v<ScheduleRun>);
   static_assert(!std::is_constructible_v<ScheduleRun, Schedule>);  // it borrows

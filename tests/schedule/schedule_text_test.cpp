@@ -100,6 +100,8 @@ TEST_CASE("a schedule that holds a function prints what can be said of it, and i
         "column 1: expected a schedule that text can hold; modify_delay takes a function");
   CHECK(error_of("jittered(tap(once(), ...))") ==
         "column 10: expected a schedule that text can hold; tap takes a function");
+  CHECK(error_of("while_input(once(), ...)") ==
+        "column 1: expected a schedule that text can hold; while_input takes a function");
   CHECK(error_of("add_delay(spaced(10ms), ...)") == "column 25: expected a duration such as 10ms");
 }
 
@@ -166,6 +168,13 @@ TEST_CASE("an error says the column and what was expected there") {
       {"Spaced(10ms)", "column 1: expected a schedule such as spaced(10ms), not \"Spaced\""},
       {"spaced", "column 7: expected \"(\""},
       {"spaced 10ms", "column 8: expected \"(\""},
+      {"once", "column 5: expected \"(\""},
+      {"jittered once()", "column 10: expected \"(\""},
+      {"capped", "column 7: expected \"(\""},
+      {"max", "column 4: expected \"(\""},
+      {"recurs 3", "column 8: expected \"(\""},
+      {"delays", "column 7: expected \"(\""},
+      {"decorrelated_jitter", "column 20: expected \"(\""},
       {"spaced(", "column 8: expected a duration such as 10ms"},
       {"spaced()", "column 8: expected a duration such as 10ms"},
       {"spaced(soon)", "column 8: expected a duration such as 10ms"},
@@ -201,6 +210,9 @@ TEST_CASE("an error says the column and what was expected there") {
       {"delays(10ms,)", "column 13: expected a duration such as 10ms"},
       {"delays(", "column 8: expected a duration such as 10ms"},
       {"decorrelated_jitter(10ms)", "column 25: expected \",\""},
+      {"decorrelated_jitter(x, 1s)", "column 21: expected a duration such as 10ms"},
+      {"decorrelated_jitter(10ms, x)", "column 27: expected a duration such as 10ms"},
+      {"decorrelated_jitter(10ms, 1s, 2)", "column 29: expected \")\""},
       {"decorrelated_jitter(10ms, 5ms)", "column 27: expected a cap of at least the base"},
       {"max(once(),\n  often())", "line 2, column 3: expected a schedule such as spaced(10ms), not \"often\""},
   };

@@ -67,6 +67,23 @@ struct PlacedTree {
   [[nodiscard]] planb::Place place() const { return {{}, line, 5, {}}; }
 };
 
+// One whose chains are in a file of their own.
+struct IncludedTree {
+  Tree tree;
+  std::string file;
+
+  [[nodiscard]] DocumentKind kind() const { return tree.kind(); }
+  [[nodiscard]] std::string text() const { return tree.text(); }
+  [[nodiscard]] planb::DocumentItems<IncludedTree> items() const {
+    planb::DocumentItems<IncludedTree> result;
+    for (const auto& [key, item] : tree.items()) {
+      result.emplace_back(key, IncludedTree{item, key == "chains" ? "chains.yaml" : ""});
+    }
+    return result;
+  }
+  [[nodiscard]] planb::Place place() const { return {file, 0, 0, {}}; }
+};
+
 Tree good_tree() {
   return map({
       {"gates",
@@ -132,6 +149,20 @@ TEST_CASE("a document gives the settings that the text gives") {
 
   CHECK(read_settings(map({})).value() == planb::Settings{});
   CHECK(read_settings(null()).value() == planb::Settings{});
+
+  // Whatever the order of the keys is, and with nothing for what may be empty.
+  const SettingsResult other =
+      read_settings(map({{"chains", map({{"c", map({{"steps", list({map({{"attempts", t("2")},
+                                                                         {"retry", t("code:f(a,b),code:c)d,503")},
+                                                                         {"gate", t("g")},
+                                                                         {"name", t("s")}})})},
+                                                    {"rules", null()},
+                                                    {"content_refusal", t("abort")}})}})},
+                         {"gates", map({{"g", map({{"ratio", t("0.5")}, {"kind", t("retry_budget")}})}})}}));
+  INFO(other.error().message());
+  REQUIRE(other.has_value());
+  CHECK(*other == *parse_settings("gate g retry_budget ratio=0.5\nchain c content_refusal=abort\n"
+                                  "  s attempts=2 retry=code:\"f(a,b)\",code:\"c)d\",503 gate=g"));
 }
 
 TEST_CASE("a fault in a document has its path") {
@@ -141,6 +172,15 @@ TEST_CASE("a fault in a document has its path") {
       {map({{"chain", map({})}}),
        "chain: found \"chain\", expected gates, providers or chains; did you mean \"chains\"?"},
       {map({{"gates", list({})}}), "gates: found \"a list\", expected a map of gates by name"},
+      {map({{"gates", map({{"g", t("x")}})}}), "gates.g: found \"x\", expected a map of a gate's kind and knobs"},
+      {map({{"gates", map({{"g", map({{"kind", list({})}})}})}}),
+       "gates.g.kind: found \"a list\", expected a kind of gate: circuit_breaker, rate_limit, concurrency_limit or "
+       "retry_budget"},
+      {map({{"gates", map({{"", map({{"kind", t("retry_budget")}})}})}}),
+       "gates.\"\": found nothing, expected the name of a gate"},
+      {map({{"providers", list({})}}), "providers: found \"a list\", expected a map of providers by name"},
+      {map({{"providers", map({{"p", t("x")}})}}), "providers.p: found \"x\", expected a map of a provider's options"},
+      {map({{"chains", t("x")}}), "chains: found \"x\", expected a map of chains by name"},
       {map({{"gates", map({{"g", map({})}})}}),
        "gates.g: found nothing, expected a kind of gate: circuit_breaker, rate_limit, concurrency_limit or "
        "retry_budget"},
@@ -161,6 +201,14 @@ TEST_CASE("a fault in a document has its path") {
        "chains.c: found nothing, expected content_refusal=, what a refusal means: next_step, next_guarded or abort"},
       {map({{"chains", map({{"c", map({{"content_refusal", t("abort")}, {"steps", map({})}})}})}}),
        "chains.c.steps: found \"a map\", expected a list of steps"},
+      {map({{"chains", map({{"c", map({{"content_refusal", t("abort")}, {"steps", null()}})}})}}),
+       "chains.c: found nothing, expected at least one step in the chain"},
+      {map({{"chains",
+             map({{"c", map({{"content_refusal", t("abort")}, {"rules", map({})}, {"steps", list({t("s")})}})}})}}),
+       "chains.c.rules: found \"a map\", expected a list of rules"},
+      {map({{"chains", map({{"c", map({{"content_refusal", t("abort")},
+                                       {"steps", list({map({{"attempts", t("2")}, {"name", list({})}})})}})}})}}),
+       "chains.c.steps[0].name: found \"a list\", expected the name of a step"},
       {map({{"chains", map({{"c", map({{"content_refusal", t("abort")}, {"steps", list({list({})})}})}})}}),
        "chains.c.steps[0]: found \"a list\", expected a step: its name, or a map"},
       {map({{"chains", map({{"c", map({{"content_refusal", t("abort")}, {"steps", list({t("s"), map({})})}})}})}}),
@@ -182,6 +230,8 @@ TEST_CASE("a fault in a document has its path") {
       {with_step({{"gate", list({})}}), "chains.c.steps[0].gate: found \"a list\", expected the name of a gate"},
       {with_step({{"gate", list({t("g"), list({})})}}),
        "chains.c.steps[0].gate: found \"a list\", expected the name of a gate"},
+      {with_step({{"gate", list({list({}), t("g")})}}),
+       "chains.c.steps[0].gate: found \"a list\", expected the name of a gate"},
       {with_step({{"timeout", t("1s")}, {"timeout", t("2s")}}),
        "chains.c.steps[0].timeout: found \"timeout\", expected each knob once"},
       {with_rule(t("x")), "chains.c.rules[0]: found \"x\", expected a map of a rule's knobs"},
@@ -190,6 +240,12 @@ TEST_CASE("a fault in a document has its path") {
       {with_rule(map({{"code", t("x")}, {"action", t("abrt")}})),
        "chains.c.rules[0].action: found \"abrt\", expected retry, next_step, next_guarded or abort; did you mean "
        "\"abort\"?"},
+      {with_rule(map({{"code", t("x")}, {"action", list({t("abort")})}})),
+       "chains.c.rules[0].action: found \"a list\", expected retry, next_step, next_guarded or abort"},
+      {with_rule(map({{"code", t("x")}, {"action", t("abort")}, {"alert", list({})}})),
+       "chains.c.rules[0].alert: found \"a list\", expected true or false"},
+      {with_rule(map({{"code", list({t("x")})}, {"action", t("abort")}})),
+       "chains.c.rules[0].code: found \"a list\", expected a code's pattern such as weekly_limit*"},
       {with_rule(map({{"code", t("x")}, {"action", t("abort")}, {"alert", t("yes")}})),
        "chains.c.rules[0].alert: found \"yes\", expected true or false"},
       {with_rule(map({{"code", t("x")}, {"action", t("abort")}, {"abort", t("true")}})),
@@ -217,6 +273,25 @@ TEST_CASE("a document that knows its lines has them in its faults, with the file
   const SettingsResult result = read_settings(PlacedTree{with_step({{"timeout", t("soon")}}), 1}, "a.yaml");
   REQUIRE(result.faults().size() == 1);
   CHECK(result.faults()[0].place == planb::Place{"a.yaml", 100101, 5, "chains.c.steps[0].timeout"});
+
+  // In the text of a value, too: how it is written in the file is not known.
+  const SettingsResult inside = read_settings(PlacedTree{with_step({{"schedule", t("up_to(spced(1s), 2)")}}), 1}, "a");
+  REQUIRE(inside.faults().size() == 1);
+  CHECK(inside.faults()[0].place == planb::Place{"a", 100101, 5, "chains.c.steps[0].schedule"});
+}
+
+TEST_CASE("a document that is put together of files says itself in which one a fault is") {
+  const SettingsResult result = read_settings(IncludedTree{with_step({{"timeout", t("soon")}}), {}}, "main.yaml");
+  REQUIRE(result.faults().size() == 1);
+  CHECK(result.faults()[0].place == planb::Place{"chains.yaml", 0, 0, "chains.c.steps[0].timeout"});
+
+  const SettingsResult other = read_settings(IncludedTree{map({{"gates", t("x")}}), {}}, "main.yaml");
+  REQUIRE(other.faults().size() == 1);
+  CHECK(other.faults()[0].place == planb::Place{"main.yaml", 0, 0, "gates"});
+
+  const SettingsResult root = read_settings(IncludedTree{map({{"gates", t("x")}}), "root.yaml"}, "main.yaml");
+  REQUIRE(root.faults().size() == 1);
+  CHECK(root.faults()[0].place == planb::Place{"root.yaml", 0, 0, "gates"});
 }
 
 TEST_CASE("a document may refer to a gate that code has registered") {

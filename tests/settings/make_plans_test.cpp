@@ -307,6 +307,7 @@ TEST_CASE("retry lists what is tried again, of what the classifier allows") {
     std::function<void()> failure;
     bool again;
   };
+  const auto no_status = [] { throw std::system_error(std::make_error_code(std::errc::connection_refused)); };
   const std::vector<Row> rows = {
       {"rate_limited", fails(429), true},
       {"rate_limited", fails(503), false},
@@ -316,6 +317,8 @@ TEST_CASE("retry lists what is tried again, of what the classifier allows") {
       {"5xx", fails(500), true},
       {"5xx", fails(599), true},
       {"5xx", fails(429), false},
+      {"5xx", no_status, false},
+      {"5xx,connection", no_status, true},
       {"code:slow_down*", fails(503, "slow_down_please"), true},
       {"code:slow_down*", fails(503), false},
       {"401", fails(401), false},  // only ever narrows
@@ -569,6 +572,16 @@ TEST_CASE("what a program has put together itself is checked, too") {
       {"a rule without action", rule({.code = "x"}), "an action: "},
       {"a rule of two", rule({.code = "x", .kind = planb::RuleKind::timeout, .action = planb::Action::abort}),
        "one of"},
+      {"a text and a code", rule({.code = "x", .text = "y", .action = planb::Action::abort}), "one of code"},
+      {"all three",
+       rule({.code = "x", .status = planb::StatusRange{5, 5}, .text = "y", .action = planb::Action::abort}),
+       "one of code"},
+      {"a kind, a status and a text",
+       rule({.status = planb::StatusRange{5, 5},
+             .text = "y",
+             .kind = planb::RuleKind::timeout,
+             .action = planb::Action::abort}),
+       "one of code"},
       {"a status and a code", rule({.code = "x", .status = few, .action = planb::Action::abort}), "one of code"},
       {"no status", rule({.status = planb::StatusRange{0, 5}, .action = planb::Action::abort}),
        "a status of 1 or more"},
@@ -650,6 +663,9 @@ TEST_CASE("what a provider's function throws goes on, and nothing is changed") {
 
 TEST_CASE("a program that has no providers is told so") {
   GateRegistry gates;
+  const std::map<std::string, std::function<Llm(const StepSettings&)>> empty = {{"a", nullptr}};
+  CHECK_THROWS_WITH(planb::make_plans<Llm>(settings_of("chain c content_refusal=abort\n  a"), empty, gates),
+                    "planb: make_plans: an empty function among the providers");
   CHECK(message_of(
             planb::make_plans<Llm>(settings_of("chain c content_refusal=abort\n  a"), StepProviders<Llm>{}, gates)) ==
         "chat.conf:2:3: found \"a\", expected a provider that the program has; it has none");

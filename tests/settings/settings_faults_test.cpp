@@ -55,6 +55,7 @@ constexpr Mutation mutations[] = {
     {"# shared by all chains", "  ~orphan", "orphan", "a chain to which the indented line belongs"},
     {"  local\n", "  ~gate\n", "gate", "a line that begins with gate is not indented"},
     {"  rule status=418 abort", "  ~ruel status=418 abort", "ruel", "rule, or the name of a step", "rule"},
+    {"gate retries", "~\"gate\" g\ngate retries", "gate", "gate, provider or chain"},  // in quotes it is a name
     // Names.
     {"gate retries      retry_budget ratio=0.2 burst=10", "gate retries retry_budget\ngate~", "", "the name of a gate"},
     {"provider local    url=http://127.0.0.1:8000/v1", "provider~ # none", "", "the name of a provider"},
@@ -66,10 +67,15 @@ constexpr Mutation mutations[] = {
     {"chain batch ", "chain ~\"\" ", "", "the name of a chain"},
     {"  anthropic ", "  ~openai ", "openai", "each step once in a chain; line 13"},
     {"  anthropic  timeout", "  ~timeout", "timeout=20s", "the name of a step"},
+    {"gate retries ", "gate ~\"g\ngate retries ", "\"", "a closing quote, on the same line"},
+    {"provider local ", "provider ~\"local ", "\"", "a closing quote, on the same line"},
     // Gates.
     {"concurrency_limit limit", "~concurency_limit limit", "concurency_limit", "a kind of gate", "concurrency_limit"},
     {"retry_budget ratio", "~ratio", "",
      "a kind of gate: circuit_breaker, rate_limit, concurrency_limit or retry_budget"},
+    {"retry_budget ratio=0.2 burst=10", "~ratio=0.2", "", "a kind of gate"},
+    {"gate retries      retry_budget ratio=0.2 burst=10", "gate retries~", "", "a kind of gate"},
+    {"retry_budget ratio", "~\"retry_budget ratio", "\"", "a closing quote, on the same line"},
     {"failure_threshold=", "~failure_treshold=", "failure_treshold", "a knob of a circuit_breaker",
      "failure_threshold"},
     {"failure_threshold=5", "failure_threshold=~0", "0", "a whole number from 1"},
@@ -81,6 +87,16 @@ constexpr Mutation mutations[] = {
     {"open_for=30s", "open_for=~0", "0", "a duration above zero"},
     {"permits=500 ", "permits=~99999999999 ", "99999999999", "a whole number from 1 to 2147483647"},
     {"rate_limit permits=500", "~rate_limit", "", "permits="},
+    {"permits=500", "~permts=500", "permts", "a knob of a rate_limit", "permits"},  // and not that it is missing
+    {"ratio=0.2", "~ratio", "ratio", "a value behind it, ratio=...: a ratio such as 0.2 or 20%"},
+    {"ratio=0.2", "ratio=~\"\"", "", "a ratio such as 0.2 or 20%"},
+    {"ratio=0.2", "ratio=~%", "%", "a ratio such as 0.2 or 20%"},
+    {"ratio=0.2", "ratio=~much", "much", "a ratio such as 0.2 or 20%"},
+    {"ratio=0.2", "ratio=~0.2x", "0.2x", "a ratio such as 0.2 or 20%"},
+    {"ratio=0.2", "ratio=~20%x", "20%x", "a ratio such as 0.2 or 20%"},
+    {"ratio=0.2", "ratio=~1e309", "1e309", "a ratio such as 0.2 or 20%"},
+    {"ratio=0.2", "ratio=~-0.2", "-0.2", "a ratio such as 0.2 or 20%"},
+    {"failure_ratio=50%", "failure_ratio=~0%", "0%", "a share above 0 and at most 1"},
     {"period=1min", "period=~1m", "1m", "a duration above zero"},
     {"period=1min", "period=~1s1min", "1s1min", "a duration above zero"},
     {"patience=200ms", "patience=~-200ms", "-200ms", "a duration such as 30s"},
@@ -89,11 +105,28 @@ constexpr Mutation mutations[] = {
     {"model=\"large\"", "model=~\"large key_env=LLM_KEY", "\"", "a closing quote, on the same line"},
     {"model=\"large\"", "model=\"~\\large\"", "\\l", R"(\", \\, \n, \t or \uXXXX)"},
     {"model=\"large\"", "model=\"~\\ud800\"", "\\u", R"(\", \\, \n, \t or \uXXXX)"},
+    {"model=\"large\"", "model=\"~\\udc00\"", "\\u", R"(\", \\, \n, \t or \uXXXX)"},
+    {"model=\"large\"", "model=\"~\\ud800\\u0041\"", "\\u", R"(\", \\, \n, \t or \uXXXX)"},
+    {"model=\"large\"", "model=\"~\\ud800\\ue000\"", "\\u", R"(\", \\, \n, \t or \uXXXX)"},
+    {"model=\"large\"", "model=\"~\\u00 0\"", "\\u", R"(\", \\, \n, \t or \uXXXX)"},
+    {"model=\"large\"", "model=\"~\\u00g0\"", "\\u", R"(\", \\, \n, \t or \uXXXX)"},
+    {"model=\"large\"", "model=\"~\\u00@0\"", "\\u", R"(\", \\, \n, \t or \uXXXX)"},
+    {"model=\"large\" key_env=LLM_KEY", "model=~\"large\\", "\"", "a closing quote, on the same line"},
+    {"model=\"large\"", "model=~(a # b)", "(", "a \")\" that closes it"},  // the comment begins inside them
     {"model=\"large\"", "model=~", "", "a text"},
     {"model=\"large\"", "~model", "model", "an option of the provider as key=value"},
     {"model=\"large\"", "model=large ~url=b", "url", "each option once"},
     {"model=\"large\"", "~=large", "", "the name of an option"},
     {"model=\"large\"", "model=~\xFF", "\xFF", "UTF-8"},
+    {"model=\"large\"", "model=~\x80", "\x80", "UTF-8"},
+    {"model=\"large\"", "model=~\xC1\xBF", "\xC1", "UTF-8"},          // longer than needed
+    {"model=\"large\"", "model=~\xE0\x9F\xBF", "\xE0", "UTF-8"},      // longer than needed
+    {"model=\"large\"", "model=~\xED\xA0\x80", "\xED", "UTF-8"},      // half of a pair
+    {"model=\"large\"", "model=~\xF0\x8F\xBF\xBF", "\xF0", "UTF-8"},  // longer than needed
+    {"model=\"large\"", "model=~\xF4\x90\x80\x80", "\xF4", "UTF-8"},  // above U+10FFFF
+    {"model=\"large\"", "model=~\xF5\x80\x80\x80", "\xF5", "UTF-8"},
+    {"model=\"large\"", "model=~\xE2\x82x", "\xE2", "UTF-8"},
+    {"model=\"large\" key_env=LLM_KEY", "model=~\xE2\x82", "\xE2", "UTF-8"},  // the line ends in it
     // Chains.
     {"budget=30s", "budget=~30sec", "30sec", "a duration such as 30s"},
     {"budget=30s", "~bugdet=30s", "bugdet", "a knob of a chain", "budget"},
@@ -106,16 +139,39 @@ constexpr Mutation mutations[] = {
     {"entry=scheduled", "entry=~schedule", "schedule", "immediate or scheduled", "scheduled"},
     {"failure=original", "failure=~", "", "aggregate or original"},
     {"seed=7", "seed=~-7", "-7", "a whole number from 0"},
+    {"seed=7", "seed=~18446744073709551616", "18446744073709551616", "a whole number from 0"},
+    {"seed=7", "seed=~\"\"", "", "a whole number from 0"},
+    {"seed=7", "~seed", "seed", "a value behind it, seed=...: a whole number from 0"},
     {"chain batch ", "chain ~empty content_refusal=abort\nchain batch ", "", "at least one step in the chain"},
     // Rules.
     {"next_step alert", "~nextstep alert", "nextstep", "an action (retry, next_step, next_guarded or abort)",
      "next_step"},
     {"next_step alert", "next_step ~alrt", "alrt", "alert", "alert"},
     {"next_step alert", "next_step ~abort", "abort", "one action in a rule"},
+    {"next_step alert", "next_step alert ~alert", "alert", "alert once"},
     {"  rule status=418 abort", "  ~rule status=418", "", "an action: retry"},
     {"  rule status=418 abort", "  ~rule abort", "", "what the rule is about"},
     {"  rule status=418 abort", "  rule status=~99 abort", "99", "a status such as 503, 5xx or 520-523"},
+    {"  rule status=418 abort", "  rule status=~099 abort", "099", "a status such as 503, 5xx or 520-523"},
+    {"  rule status=418 abort", "  rule status=~0xx abort", "0xx", "a status such as 503, 5xx or 520-523"},
+    {"  rule status=418 abort", "  rule status=~axx abort", "axx", "a status such as 503, 5xx or 520-523"},
+    {"  rule status=418 abort", "  rule status=~5Xx abort", "5Xx", "a status such as 503, 5xx or 520-523"},
+    {"  rule status=418 abort", "  rule status=~520+523 abort", "520+523", "a status such as 503, 5xx or 520-523"},
+    {"  rule status=418 abort", "  rule status=~523-520 abort", "523-520", "a status such as 503, 5xx or 520-523"},
+    {"  rule status=418 abort", "  rule status=~099-520 abort", "099-520", "a status such as 503, 5xx or 520-523"},
+    {"  rule status=418 abort", "  rule status=~520-52x abort", "520-52x", "a status such as 503, 5xx or 520-523"},
+    {"  rule status=418 abort", "  rule ~status abort", "status", "a value behind it, status=...: a status"},
+    {"  rule status=418 abort", "  rule ~code abort", "code", "a value behind it, code=...: a code's pattern"},
+    {"  rule status=418 abort", "  rule ~kind abort", "kind", "a value behind it, kind=...: timeout, connection"},
+    {"  rule status=418 abort", "  rule code=~\"\" abort", "", "a code's pattern such as weekly_limit*"},
+    {"  rule status=418 abort", "  rule text=~\"- -\" abort", "- -", "a phrase with a letter or digit in it"},
     {"  rule status=418 abort", "  rule status=418 ~code=x abort", "code", "one of code, status, text and kind"},
+    {"  rule status=418 abort", "  rule code=x ~status=418 abort", "status", "one of code, status, text and kind"},
+    {"  rule status=418 abort", "  rule code=x ~text=y abort", "text", "one of code, status, text and kind"},
+    {"  rule status=418 abort", "  rule kind=timeout ~text=y abort", "text", "one of code, status, text and kind"},
+    {"  rule status=418 abort", "  rule text=y ~kind=timeout abort", "kind", "one of code, status, text and kind"},
+    {"  rule status=418 abort", "  rule status=418 text=y ~kind=timeout abort", "kind", "or a text with a status"},
+    {"  rule status=418 abort", "  rule text=y status=418 ~code=x abort", "code", "or a text with a status"},
     {"  rule status=418 abort", "  rule status=~4xx text=x abort", "4xx", "one status beside a text"},
     {"  rule status=418 abort", "  rule ~code=weekly_limit* abort", "weekly_limit*", "line 11 has it already"},
     {"  rule status=418 abort", "  rule kind=~time_out abort", "time_out", "timeout, connection or unknown", "timeout"},
@@ -128,6 +184,11 @@ constexpr Mutation mutations[] = {
     {"attempts=2", "~2", "2", "a knob of a step"},
     {"exponential(20ms)", "~exponentail(20ms)", "exponentail", "a schedule such as spaced(10ms)", "exponential"},
     {"exponential(20ms)", "exponential(~soon)", "soon", "a duration such as 10ms"},
+    {"jittered(exponential(20ms))", "~jitered", "jitered", "a schedule such as spaced(10ms)", "jittered"},
+    {"jittered(exponential(20ms))", "jittered~", "", "\"(\""},
+    {"jittered(exponential(20ms))", "\"up_to(once(),\\n ~sooon)\"", "sooon", "a number of times such as 3"},
+    {"jittered(exponential(20ms))", "\"max(once(),\\n\\n ~onec())\"", "onec", "a schedule such as spaced(10ms)",
+     "once"},
     {"exponential(20ms)) ", "exponential(20ms)~, 2) ", ",", "\")\""},
     {"jittered(exponential(20ms))", "jittered~(exponential(20ms)", "(", "a \")\" that closes it"},
     {"attempts=2 schedule=", "schedule=~", "jittered(exponential(20ms))", "a schedule that ends"},
@@ -148,6 +209,8 @@ constexpr Mutation mutations[] = {
     {"max_wait=2s", "max_wait=2s ~s", "s", "a knob of a step"},
     {"first_timeout=4s", "~first_time_out=4s", "first_time_out", "a knob of a step", "first_timeout"},
     {"provider=openai", "provider=~a/b", "a/b", "the name of a provider of letters"},
+    {"provider=openai", "~provider", "provider", "a value behind it, provider=...: the name of a provider"},
+    {"provider=openai", "provider=~\"\"", "", "the name of a provider"},
 };
 
 }  // namespace
@@ -223,6 +286,35 @@ TEST_CASE("lines without their chain are told once, and are read all the same") 
   CHECK(result.faults()[2].found == "-1");
 }
 
+TEST_CASE("a line that does not end is told what is wrong with its words, and not what it lacks") {
+  CHECK(parse_settings("gate a=b \"retry_budget", "f").error().message() ==
+        "f:1:6: found \"a=b\", expected the name of a gate\n"
+        "f:1:10: found \"\\\"\", expected a closing quote, on the same line");
+  CHECK(parse_settings("gate g ratio=1 \"x", "f").error().message() ==
+        "f:1:8: found nothing, expected a kind of gate: circuit_breaker, rate_limit, concurrency_limit or "
+        "retry_budget\n"
+        "f:1:16: found \"\\\"\", expected a closing quote, on the same line");
+  CHECK(parse_settings("gate g rate_limt \"permits", "f").error().message() ==
+        "f:1:8: found \"rate_limt\", expected a kind of gate: circuit_breaker, rate_limit, concurrency_limit or "
+        "retry_budget; did you mean \"rate_limit\"?\n"
+        "f:1:18: found \"\\\"\", expected a closing quote, on the same line");
+}
+
+TEST_CASE("a chain whose only step could not be read is not told to have none") {
+  const std::string chain = "chain c content_refusal=abort\n";
+  CHECK(parse_settings(chain + "  \"s\n", "f").error().message() ==
+        "f:2:3: found \"\\\"\", expected a closing quote, on the same line");
+  CHECK(parse_settings(chain + "  s(\n", "f").error().message() ==
+        "f:2:4: found \"(\", expected a \")\" that closes it, on the same line");
+  CHECK(parse_settings(chain + "  s=1\n", "f").error().message() ==
+        "f:2:3: found \"s=1\", expected rule, or the name of a step, at the beginning of an indented line");
+  CHECK(parse_settings(chain + "  s=1 \"t\n", "f").faults().size() == 2);
+  // What is not indented is no step.
+  CHECK(parse_settings(chain + "\"s\n", "f").error().message() ==
+        "f:1:7: found nothing, expected at least one step in the chain\n"
+        "f:2:1: found \"\\\"\", expected a closing quote, on the same line");
+}
+
 TEST_CASE("a step's name for the third time is told once, with the place of the first") {
   const SettingsResult result =
       parse_settings("chain c content_refusal=abort\n  s\n  s\n  s\nchain d content_refusal=abort\n  s\n");
@@ -240,6 +332,13 @@ TEST_CASE("a fault is one line, however long and odd what was found is") {
   CHECK(to_string(planb::Place{"a", 0, 0, "chains.x"}) == "a: chains.x");
   CHECK(to_string(planb::Place{"a", 3, 4, "chains.x"}) == "a:3:4: chains.x");
   CHECK(to_string(planb::Place{{}, 0, 7, "chains.x"}) == "chains.x, column 7");
+  CHECK(to_string(fault) == fault.message());
+
+  // It is cut between two characters, and what is none is cut away whole.
+  const auto shown = [](const std::string& found) { return SettingsFault{{}, found, "less", {}}.message(); };
+  CHECK(shown(std::string(99, 'x') + "\xC3\xA9") == "found \"" + std::string(99, 'x') + "...\", expected less");
+  CHECK(shown(std::string(98, 'x') + "\xC3\xA9") == "found \"" + std::string(98, 'x') + "\xC3\xA9\", expected less");
+  CHECK(shown(std::string(200, '\x80')) == "found \"...\", expected less");
 }
 
 TEST_CASE("only a word that is near is suggested") {
@@ -255,4 +354,15 @@ TEST_CASE("only a word that is near is suggested") {
   CHECK(suggestion("deadline").empty());
   CHECK(suggestion("x").empty());
   CHECK(suggestion(std::string(1000, 't')).empty());
+
+  // Nor one that is too long to be compared in no time.
+  const auto gate = [](std::size_t known, std::size_t used) {
+    const SettingsResult result = parse_settings("gate " + std::string(known, 'g') + " retry_budget\nchain c " +
+                                                 "content_refusal=abort\n  s gate=" + std::string(used, 'g') + "\n");
+    REQUIRE(result.faults().size() == 1);
+    return result.faults()[0].suggestion;
+  };
+  CHECK(gate(64, 63) == std::string(64, 'g'));
+  CHECK(gate(65, 64).empty());
+  CHECK(gate(64, 65).empty());
 }

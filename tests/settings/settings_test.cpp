@@ -7,6 +7,7 @@
 #include "catch.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -243,6 +244,7 @@ TEST_CASE("every row of the classifier can be written as a rule") {
       {"status=418 abort", {.status = planb::StatusRange{418, 418}, .action = planb::Action::abort}},
       {"status=5xx next_step", {.status = planb::StatusRange{500, 599}, .action = planb::Action::next_step}},
       {"status=520-523 retry", {.status = planb::StatusRange{520, 523}, .action = planb::Action::retry}},
+      {"status=500-598 retry", {.status = planb::StatusRange{500, 598}, .action = planb::Action::retry}},
       {"text=\"reset by peer\" retry", {.text = "reset by peer", .action = planb::Action::retry}},
       {"status=400 text=overloaded retry",
        {.status = planb::StatusRange{400, 400}, .text = "overloaded", .action = planb::Action::retry}},
@@ -262,6 +264,7 @@ TEST_CASE("every row of the classifier can be written as a rule") {
                                                                                 .text = "overloaded",
                                                                                 .action = planb::Action::next_step,
                                                                                 .alert = true});
+  CHECK(rule_with("status=5XX abort").status == planb::StatusRange{500, 599});
 }
 
 TEST_CASE("every class of failure can be listed") {
@@ -291,13 +294,18 @@ TEST_CASE("lines are words, quotes, parentheses and comments") {
       {"\"a\\\"b\\\\c\\n1\\t2\"", "a\"b\\c\n1\t2"},
       {"\"\\u0041\\u00e9\\u20AC\"", "A\xC3\xA9\xE2\x82\xAC"},
       {"\"\\uD83D\\uDE00\"", "\xF0\x9F\x98\x80"},
-      {"a\\b", "a\\b"},  // outside quotes a backslash is one
+      {"\"\\uDBFF\\uDFFF\"", "\xF4\x8F\xBF\xBF"},
+      {"\"\\ue000\\uFFFF\"", "\xEE\x80\x80\xEF\xBF\xBF"},  // no halves of a pair
+      {"a\\b", "a\\b"},                                    // outside quotes a backslash is one
       {"a\" b \"c", "a b c"},
       {"(a b)", "(a b)"},
       {"f(g(a, b), c)d", "f(g(a, b), c)d"},
       {"(\") (\")", "() ()"},  // a quote may stand in parentheses
       {":)", ":)"},
       {"\xC3\xA9", "\xC3\xA9"},
+      {"\xE0\xA0\x80\xED\x9F\xBF", "\xE0\xA0\x80\xED\x9F\xBF"},  // the first and last of their length, or before a gap
+      {"\xEE\x80\x80", "\xEE\x80\x80"},
+      {"\xF0\x90\x80\x80\xF4\x8F\xBF\xBF", "\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"},
       {"a\r", "a"},
   };
   for (const auto& [written, text] : rows) {
@@ -339,6 +347,12 @@ TEST_CASE("a name in quotes may be anything, a reserved word too") {
   CHECK(settings.providers.at("chain").find("a key")->text == "x");
   CHECK(settings.chains.at("\xC3\xBC=").steps[0].name == "rule");
   check_round_trip(settings);
+
+  // In quotes, or alone, what looks like `rule` is a step.
+  const ChainSettings chain = chain_of("chain c content_refusal=abort\n  \"ruel\" provider=p\n  rul\n");
+  REQUIRE(chain.steps.size() == 2);
+  CHECK(chain.steps[0].name == "ruel");
+  CHECK(chain.steps[1].name == "rul");
 }
 
 TEST_CASE("ratios are numbers or percentages") {
@@ -357,6 +371,16 @@ TEST_CASE("a schedule is written as its reader writes it") {
   CHECK(step_with("schedule=up_to( spaced( 0.5s ),3 )").schedule == "up_to(spaced(500ms), 3)");
   CHECK(step_with("schedule=\"up_to(spaced(1h30min), 3)\"").schedule == "up_to(spaced(90min), 3)");
   CHECK(step_with("attempts=4 schedule=forever()").schedule == "forever()");
+
+  // One that a program has put together may be no schedule: it is written as it is.
+  Settings settings;
+  settings.chains["c"] = {
+      .content_refusal = planb::ContentRefusal::abort,
+      .steps = {{.name = "s", .schedule = "up_to( spaced(1000ms),3)"}, {.name = "t", .schedule = "now and then"}}};
+  CHECK(to_string(settings) ==
+        "chain c content_refusal=abort\n"
+        "  s schedule=up_to(spaced(1s), 3)\n"
+        "  t schedule=\"now and then\"\n");
 }
 
 TEST_CASE("a gate that code has registered may be referred to, and not defined") {
@@ -382,6 +406,66 @@ TEST_CASE("settings made by hand are written as they can be read") {
 
   settings.providers["p"].options["note"] = "caf\xE9";  // no UTF-8
   CHECK(good(to_string(settings)).providers.at("p").find("note")->text == "caf\xEF\xBF\xBD");
+
+  // What no file can say is written all the same, for people to read.
+  Settings odd;
+  odd.chains["c"] = {.partial = static_cast<planb::PartialStream>(99), .rules = {{.code = "x"}}};
+  CHECK(to_string(odd) == "chain c partial=unknown\n  rule code=x\n");
+}
+
+TEST_CASE("settings that differ in one thing are not the same") {
+  const std::string text =
+      "gate b circuit_breaker failure_threshold=3 failure_memory=1min\n"
+      "gate r rate_limit permits=10 period=1s burst=5\n"
+      "gate t retry_budget ratio=0.1 burst=20 patience=2ms\n"
+      "provider p url=x model=y\n"
+      "chain c content_refusal=abort seed=7\n"
+      "  rule code=big abort alert class=quota\n"
+      "  rule status=520-523 retry\n"
+      "  s provider=p retry=503,code:slow gate=b,r,t\n";
+  const Settings settings = good(text);
+  CHECK(settings == good("# moved down\n" + text));
+  const std::pair<const char*, const char*> changes[] = {
+      {"failure_threshold=3", "failure_threshold=4"},
+      {"failure_memory=1min", "failure_memory=2min"},
+      {"permits=10", "permits=11"},
+      {"period=1s", "period=2s"},
+      {"burst=5", "burst=6"},
+      {"ratio=0.1", "ratio=0.2"},
+      {"burst=20", "burst=21"},
+      {"patience=2ms", ""},
+      {"retry_budget ratio=0.1 burst=20", "concurrency_limit limit=1"},
+      {"url=x", "url=z"},
+      {"model=y", "modes=y"},
+      {"provider p url=x model=y", ""},
+      {"content_refusal=abort", "content_refusal=next_step"},
+      {"seed=7", "seed=8"},
+      {"code=big abort", "code=bog abort"},
+      {"alert", ""},
+      {"class=quota", "class=auth"},
+      {"520-523", "521-523"},
+      {"520-523", "520-522"},
+      {"  rule status=520-523 retry", ""},
+      {"  s provider", "  z provider"},
+      {"s provider=p", "s provider=q"},
+      {"retry=503", "retry=502"},
+      {"code:slow", "code:slower"},
+      {"gate=b,r,t", "gate=b,t,r"},
+      {"chain c", "chain d"},
+  };
+  for (const auto& [from, to] : changes) {
+    INFO(from << " -> " << to);
+    std::string other = text;
+    const std::size_t at = other.find(from);
+    REQUIRE(at != std::string::npos);
+    other.replace(at, std::string_view(from).size(), to);
+    CHECK_FALSE(good(other) == settings);
+    CHECK(to_string(good(other)) != to_string(settings));
+  }
+  CHECK(planb::Place{"a", 1, 2, "p"} != planb::Place{"b", 1, 2, "p"});
+  CHECK(planb::Place{"a", 1, 2, "p"} != planb::Place{"a", 2, 2, "p"});
+  CHECK(planb::Place{"a", 1, 2, "p"} != planb::Place{"a", 1, 3, "p"});
+  CHECK(planb::Place{"a", 1, 2, "p"} != planb::Place{"a", 1, 2, "q"});
 }
 
 TEST_CASE("what there is instead of settings is an expected-like") {

@@ -63,7 +63,7 @@ class JitterSeeker final : public ScheduleWriter {
 
 PLANB_DECL bool has_jitter(const Schedule& schedule) {
   JitterSeeker seeker;
-  if (schedule) ScheduleAccess::node(schedule)->describe(seeker);
+  ScheduleAccess::node(schedule)->describe(seeker);
   return seeker.found;
 }
 

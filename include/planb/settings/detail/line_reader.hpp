@@ -36,8 +36,10 @@ class LineReader {
       words_.clear();
       whole_ = read_words();
       settings_.incomplete(!whole_);
-      if (words_.empty()) continue;
-      if (line_.front() == ' ' || line_.front() == '\t') {
+      const bool is_indented = !line_.empty() && is_space(line_.front());
+      if (words_.empty()) {
+        if (is_indented && !whole_) settings_.chain_incomplete();
+      } else if (is_indented) {
         indented();
       } else {
         top();
@@ -164,9 +166,7 @@ class LineReader {
     return none;
   }
 
-  [[nodiscard]] bool has_value(std::size_t index) const {
-    return index < words_.size() && words_[index].find('=') != std::string::npos;
-  }
+  [[nodiscard]] bool has_value(std::size_t index) const { return words_[index].find('=') != std::string::npos; }
 
   [[nodiscard]] std::vector<SettingsEntry> entries(std::size_t from) const {
     std::vector<SettingsEntry> result;
@@ -231,6 +231,8 @@ class LineReader {
       settings_.rule(first.place(), entries(1));
     } else if (need_name(0, "rule, or the name of a step, at the beginning of an indented line")) {
       settings_.step(first, entries(1));
+    } else {
+      settings_.chain_incomplete();
     }
   }
 

@@ -31,8 +31,6 @@ class SettingsReader {
   // `gates` are those that code has registered: they may be referred to, and not defined.
   explicit SettingsReader(std::vector<std::string> gates) : known_gates_(std::move(gates)) {}
 
-  [[nodiscard]] KnobReader& knobs() noexcept { return knobs_; }
-
   void fault(Place place, std::string_view found, std::string expected, std::string suggestion = {}) {
     knobs_.fault(std::move(place), found, std::move(expected), std::move(suggestion));
   }
@@ -179,7 +177,8 @@ inline void SettingsReader::gate(const SettingsScalar& name, const SettingsScala
   if (!gate_of_kind(made, word, entries, all)) {
     const std::vector<std::string_view> kinds = gate_kinds(all);
     const std::string meant = nearest(word, kinds);
-    fault(kind.place(), word, "a kind of gate: " + one_of(kinds), meant);
+    const bool is_cut = incomplete_ && kind.absent() && entries.empty();  // the line, before its kind
+    if (!is_cut) fault(kind.place(), word, "a kind of gate: " + one_of(kinds), meant);
     word = meant;
     gate_of_kind(made, word, entries, all);
   }
@@ -263,15 +262,20 @@ inline void SettingsReader::rule(const Place& place, const Entries& entries) {
 // What a rule is about: one thing, and one that no rule before it is about.
 inline void SettingsReader::check_signal(const RuleSettings& rule, const Place& place, const Entries& entries) {
   const SettingsEntry* first = nullptr;
+  bool is_pair = false;  // a text with a status
   for (const SettingsEntry& entry : entries) {
     const std::string& key = entry.key.text();
     if (key == "class") continue;
-    const bool pair = first != nullptr && ((key == "text" && first->key.text() == "status") ||
-                                           (key == "status" && first->key.text() == "text"));
-    if (first != nullptr && !(pair && rule.code.empty() && !rule.kind)) {
+    if (first == nullptr) {
+      first = &entry;
+      continue;
+    }
+    const bool makes_pair =
+        (key == "text" && first->key.text() == "status") || (key == "status" && first->key.text() == "text");
+    if (is_pair || !makes_pair) {
       return fault(entry.key.place(), key, "one of code, status, text and kind in a rule, or a text with a status");
     }
-    if (first == nullptr) first = &entry;
+    is_pair = true;
   }
   if (first == nullptr) return fault(place, "", "what the rule is about: code=, status=, text= or kind=");
   if (!rule.text.empty() && rule.status && rule.status->first != rule.status->last) {
@@ -284,8 +288,7 @@ inline void SettingsReader::check_signal(const RuleSettings& rule, const Place& 
         std::tie(rule.code, rule.status, rule.text, rule.kind)) {
       continue;
     }
-    const bool has_text = first->kind == SettingsEntry::Kind::scalar;
-    return fault(first->key.place(), has_text ? first->value.text() : first->key.text(),
+    return fault(first->key.place(), first->value.text(),
                  "each of them in one rule of a chain; " + where(earlier.place) + " has it already");
   }
 }

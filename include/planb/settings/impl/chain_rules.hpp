@@ -162,9 +162,7 @@ PLANB_DECL Verdict verdict_of(const RuleSettings& rule) {
   const bool by_status = status.has_value() && text.empty();
   const int subjects = (code.empty() ? 0 : 1) + (text.empty() ? 0 : 1) + (by_status ? 1 : 0) + (kind ? 1 : 0);
   if (subjects == 0) return "what the rule is about: code=, status=, text= or kind=";
-  if (subjects > 1 || (status && !by_status && (!code.empty() || kind))) {
-    return "one of code, status, text and kind in a rule, or a text with a status";
-  }
+  if (subjects > 1) return "one of code, status, text and kind in a rule, or a text with a status";
   if (status && (status->first < 1 || status->last < status->first)) return "a status of 1 or more, or a range of them";
   if (status && !by_status && status->first != status->last) return "one status beside a text, such as 400";
   if (!code.empty() && HttpMatch::skip_separators(code, 0) == code.size()) return "a pattern with something in it";
