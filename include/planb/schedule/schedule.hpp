@@ -64,7 +64,7 @@ struct ScheduleAccess {
   [[nodiscard]] static Schedule take(const ScheduleNode* node) { return Schedule(NodePtr(node)); }
 };
 
-// Whether there is a jitter anywhere in it, which is not none: then a provider's wait hint is spread too.
+// Whether there is a jitter anywhere in the schedule, which must not be empty: then a provider's wait hint is spread too.
 [[nodiscard]] bool has_jitter(const Schedule& schedule);
 
 }  // namespace detail
