@@ -453,15 +453,26 @@ TEST_CASE("a connection that failed is retried, thrown or returned, from either 
         std::errc::network_unreachable, std::errc::network_down, std::errc::network_reset}) {
     const std::error_code generic = std::make_error_code(code);
     INFO(generic.message());
-    const std::error_code system(generic.value(), std::system_category());
     CHECK(verdict_on(http(), std::system_error(generic)) == retry_here);
-    CHECK(verdict_on(http(), std::system_error(system, "connect")) == retry_here);
     CHECK(http()(Cause::of(generic)) == retry_here);
+#ifndef _WIN32
+    const std::error_code system(generic.value(), std::system_category());
+    CHECK(verdict_on(http(), std::system_error(system, "connect")) == retry_here);
     CHECK(http()(Cause::of(system)) == retry_here);
+#endif
     CHECK(http()(Cause::of(std::make_error_condition(code))) == retry_here);
     CHECK(http()(Cause::of(code)) == retry_here);
   }
-#ifdef EHOSTDOWN
+#ifdef _WIN32  // the sockets' own numbers, from WSAEWOULDBLOCK to WSAEHOSTUNREACH
+  for (const int code : {10035, 10050, 10051, 10052, 10053, 10054, 10057, 10060, 10061, 10064, 10065}) {
+    INFO(code);
+    const std::error_code system(code, std::system_category());
+    CHECK(verdict_on(http(), std::system_error(system, "connect")) == retry_here);
+    CHECK(http()(Cause::of(system)) == retry_here);
+    CHECK(http()(Cause::of(std::error_code(code, std::generic_category()))) != retry_here);
+  }
+  CHECK(http()(Cause::of(std::error_code(10013, std::system_category()))) != retry_here);  // WSAEACCES
+#elif defined(EHOSTDOWN)
   CHECK(verdict_on(http(), std::system_error(EHOSTDOWN, std::system_category())) == retry_here);
 #endif
 }

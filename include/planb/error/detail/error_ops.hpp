@@ -314,6 +314,26 @@ void with_system_code([[maybe_unused]] const E& e, Use use) {
   }
 }
 
+#ifdef _WIN32
+// What a number of Windows' sockets means: not every system category translates it.
+[[nodiscard]] constexpr std::errc errc_of_socket(int number) noexcept {
+  switch (number) {
+    case 10035: return std::errc::operation_would_block;
+    case 10050: return std::errc::network_down;
+    case 10051: return std::errc::network_unreachable;
+    case 10052: return std::errc::network_reset;
+    case 10053: return std::errc::connection_aborted;
+    case 10054: return std::errc::connection_reset;
+    case 10057: return std::errc::not_connected;
+    case 10060: return std::errc::timed_out;
+    case 10061: return std::errc::connection_refused;
+    case 10064:  // that the host is down
+    case 10065: return std::errc::host_unreachable;
+    default: return std::errc();
+  }
+}
+#endif
+
 // Whether that code means `what`, in any category; std::errc() is no code, or one that is zero.
 template <class E>
 [[nodiscard]] bool says_errc(const E& e, std::errc what) {
@@ -326,6 +346,11 @@ template <class E>
     says = code == std::make_error_condition(what);
 #ifdef EHOSTDOWN  // which has no place in every system category
     if (static_cast<int>(what) == EHOSTDOWN) says = says || code == std::error_code(EHOSTDOWN, std::system_category());
+#endif
+#ifdef _WIN32
+    if constexpr (std::is_same_v<decltype(code), const std::error_code&>) {
+      says = says || (code.category() == std::system_category() && detail::errc_of_socket(code.value()) == what);
+    }
 #endif
   });
   return says;
