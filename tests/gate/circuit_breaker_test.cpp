@@ -1087,9 +1087,9 @@ TEST_CASE("a change says whose it is, why, what was counted, until when, and whe
 
 TEST_CASE("a failure that cannot be copied opens a breaker all the same; the hook is told without it") {
   std::vector<planb::CircuitChange> changes;
-  CircuitBreaker breaker({.failure_threshold = 1,
-                          .open_for = 10s,
-                          .on_change = [&](const planb::CircuitChange& c) { changes.push_back(c); }});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .on_change = [&](const planb::CircuitChange& c) {
+                            changes.push_back(c);
+                          }});
   REQUIRE(fails(breaker, at(1s), Cause::of(NoCopy{})));
   CHECK(breaker.opens_at(at(1s)) == at(11s));
   REQUIRE(changes.size() == 1);
@@ -1151,10 +1151,11 @@ TEST_CASE("consecutive failures that are too old do not count") {
 TEST_CASE("of failures that could not open it, a breaker remembers no more than it needs") {
   bool broken = true;
   CircuitBreaker breaker({.failure_threshold = 2,
-                          .open_for = [&broken](int) {
-                            if (broken) throw std::runtime_error("no period");
-                            return 10s;
-                          },
+                          .open_for =
+                              [&broken](int) {
+                                if (broken) throw std::runtime_error("no period");
+                                return 10s;
+                              },
                           .failure_memory = 10s});
   REQUIRE(fails(breaker, at(0s)));
   for (int i = 0; i != 3; ++i) CHECK_THROWS_AS(fails(breaker, at(1s)), std::runtime_error);

@@ -360,7 +360,7 @@ TEST_CASE("any name is a label", "[metrics]") {
   const Metrics metrics;
   const MetricsHandler handler = metrics.handler("a \"quoted\" \\ chain\n");
   const std::string names[] = {
-      "",       "\xE5\x90\x8D",      "\xFF",     "line\nend", "quote\"", "back\\slash", std::string(5000, 'x'),
+      "",       "\xE5\x90\x8D", "\xFF", "line\nend", "quote\"", "back\\slash", std::string(5000, 'x'),
       "_other", "delete\x7F it"};
   for (const std::string& name : names) handler(success(name));
   handler(success("\xFE"));  // the same label as \xFF
