@@ -118,6 +118,29 @@ TEST_CASE("all gates are asked in order, and each hears of the outcome") {
     CHECK_THROWS_WITH(admission.permit->succeeded(at(4s)), "b");
     CHECK(t.notes == Notes{"a success 1 to 4", "b success 1 to 4", "c success 1 to 4"});
   }
+  SECTION("of two that throw, the first one's exception goes on") {
+    t.b->throws_at_end = true;
+    t.c->throws_at_end = true;
+    CHECK_THROWS_WITH(admission.permit->succeeded(at(4s)), "b");
+    CHECK(t.notes.size() == 3);
+  }
+}
+
+TEST_CASE("a list of gates that are all open has no refusal: it opens now") {
+  Three t;
+  CHECK(t.all->refusal(at(3s)).opens_at == at(3s));
+  CHECK(t.all->opens_at(at(3s)) == at(3s));
+}
+
+TEST_CASE("of a list in a list, the gate that refuses is named, and not the list") {
+  Three t;
+  const auto outer = planb::all_of(planb::retry_budget({.name = "retries"}), t.all);
+  t.b->refuses = planb::GateRefusal{at(9s), GateReason::rate_limited, "slowly"};
+  const Admission admission = outer->admit(at(1s));
+  REQUIRE(admission.refusal);
+  CHECK(admission.refusal->gate == "b");
+  CHECK(admission.refusal->patience == 7s);
+  CHECK(outer->refusal(at(1s)).gate == "b");
 }
 
 TEST_CASE("where one refuses, those before it get back what they gave, and the refusal is that gate's") {

@@ -46,6 +46,22 @@ constexpr TimePoint never = (TimePoint::max)();
 
 Cause failure(int status = 503) { return Cause::of(ProviderError(status, "unavailable")); }
 
+// Small, so that causes hold it in place and copy it.
+struct NoCopy {
+  NoCopy() = default;
+  NoCopy(NoCopy&&) noexcept = default;
+  NoCopy(const NoCopy&) { throw std::runtime_error("no copy"); }
+};
+
+// Calls something while it is asked for its wait hint.
+struct Calling {
+  std::function<void()>* call;
+  [[nodiscard]] Duration retry_after() const {
+    (*call)();
+    return 1min;
+  }
+};
+
 Cause of_kind(CauseKind kind) {
   Cause cause = failure();
   planb::detail::CauseAccess::set_kind(cause, kind);
@@ -840,6 +856,20 @@ TEST_CASE("a late wait hint extends no period but that of an open breaker") {
   }
 }
 
+TEST_CASE("a breaker that is reset while an error is asked for its hint stays as new") {
+  std::function<void()> call = [] {};
+  const Cause calling = Cause::of(Calling{&call});
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s});
+  Permit in_flight = taken(breaker, at(0s));
+  REQUIRE(fails(breaker, at(0s)));
+  call = [&breaker] { breaker.reset(); };
+  in_flight.failed(calling, at(5s));
+  CHECK(breaker.state() == CircuitState::closed);
+  call = [] {};
+  REQUIRE(fails(breaker, at(20s)));
+  CHECK(breaker.opens_at(at(20s)) == at(30s));  // nothing of the hint is left
+}
+
 TEST_CASE("two failures that open it at once: the longer hint stands, whichever comes first") {
   const bool longer_first = GENERATE(false, true);
   CircuitBreaker* self = nullptr;
@@ -1055,6 +1085,18 @@ TEST_CASE("a change says whose it is, why, what was counted, until when, and whe
   CHECK(seen.changed_at == at(30s));
 }
 
+TEST_CASE("a failure that cannot be copied opens a breaker all the same; the hook is told without it") {
+  std::vector<planb::CircuitChange> changes;
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .on_change = [&](const planb::CircuitChange& c) {
+                            changes.push_back(c);
+                          }});
+  REQUIRE(fails(breaker, at(1s), Cause::of(NoCopy{})));
+  CHECK(breaker.opens_at(at(1s)) == at(11s));
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].to == CircuitState::open);
+  CHECK_FALSE(changes[0].cause);
+}
+
 TEST_CASE("slow successes open a breaker; a stream's slowness is its time to first output") {
   const CircuitBreakerOptions options{.minimum_calls = 2, .slow_call = 2s, .slow_ratio = 1.0};
   struct Case {
@@ -1106,10 +1148,63 @@ TEST_CASE("consecutive failures that are too old do not count") {
   CHECK(breaker.state() == CircuitState::open);
 }
 
+TEST_CASE("of failures that could not open it, a breaker remembers no more than it needs") {
+  bool broken = true;
+  CircuitBreaker breaker({.failure_threshold = 2,
+                          .open_for =
+                              [&broken](int) {
+                                if (broken) throw std::runtime_error("no period");
+                                return 10s;
+                              },
+                          .failure_memory = 10s});
+  REQUIRE(fails(breaker, at(0s)));
+  for (int i = 0; i != 3; ++i) CHECK_THROWS_AS(fails(breaker, at(1s)), std::runtime_error);
+  CHECK(breaker.snapshot().counts.consecutive_failures == 2);
+  broken = false;
+  CHECK(fails(breaker, at(11s + 1ns)));  // all of them are too old
+  CHECK(breaker.snapshot().counts.consecutive_failures == 1);
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("a probe without an end keeps its slot until the end of time") {
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s, .probe_timeout = Duration::max()});
+  REQUIRE(fails(breaker, at(0s)));
+  Permit probe = taken(breaker, at(10s));
+  CHECK(refusal(breaker, never) == never);
+  probe.succeeded(never);
+  CHECK(breaker.state() == CircuitState::closed);
+}
+
+TEST_CASE("a permit that is spent, or moved from, tells its gate nothing and asks for no time") {
+  CircuitBreaker breaker({.failure_threshold = 1, .open_for = 10s});
+  REQUIRE(fails(breaker, at(0s)));
+  Permit probe = taken(breaker, at(10s));
+  Permit moved = std::move(probe);
+  int asked = 0;
+  auto now = [&asked] {
+    ++asked;
+    return at(11s);
+  };
+  const auto tell = [&](Permit& permit) {
+    permit.first_output(at(11s));
+    permit.first_output(now);
+    permit.succeeded(now);
+    permit.failed(failure(), at(11s));
+  };
+  tell(probe);  // NOLINT(bugprone-use-after-move): that is what it is about
+  CHECK(breaker.state() == CircuitState::half_open);
+  moved.succeeded(at(11s));
+  CHECK(breaker.state() == CircuitState::closed);
+  tell(moved);
+  CHECK(breaker.state() == CircuitState::closed);
+  CHECK(asked == 0);
+}
+
 TEST_CASE("states have names") {
   CHECK(std::string(to_string(CircuitState::closed)) == "closed");
   CHECK(std::string(to_string(CircuitState::open)) == "open");
   CHECK(std::string(to_string(CircuitState::half_open)) == "half-open");
+  CHECK(std::string(to_string(static_cast<CircuitState>(3))) == "unknown");
 }
 
 // --- Options
@@ -1136,6 +1231,14 @@ TEST_CASE("options that make no sense are refused, by name and with a remedy") {
       {{.open_for = std::chrono::duration<double>(std::numeric_limits<double>::quiet_NaN())}, {"`open_for`"}},
       {{.half_open_probes = 0}, {"`half_open_probes` is 0", "1 or more"}},
       {{.longest_hint = -1s}, {"`longest_hint`", "honour_retry_after"}},
+      {{.slow_call = 0s}, {"`slow_call`", "above zero"}},
+      {{.slow_call = -1s}, {"`slow_call`"}},
+      {{.slow_call = 1s, .slow_ratio = 0}, {"`slow_ratio` is 0.0", "above 0 and at most 1"}},
+      {{.slow_call = 1s, .slow_ratio = 1.5}, {"`slow_ratio` is 1.5"}},
+      {{.slow_call = 1s, .slow_ratio = std::numeric_limits<double>::quiet_NaN()}, {"`slow_ratio`"}},
+      {{.probe_timeout = 0s}, {"`probe_timeout`", "above zero"}},
+      {{.failure_memory = -1s}, {"`failure_memory` is negative"}},
+      {{.patience = -1s}, {"`patience` is negative"}},
   };
   for (const Case& c : cases) {
     CAPTURE(c.says.front());

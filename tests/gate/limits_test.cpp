@@ -260,6 +260,16 @@ TEST_CASE("a concurrency limit frees a place however an attempt ends") {
   CHECK(limit.running() == 0);
 }
 
+TEST_CASE("a full concurrency limit says why it refuses, and that nobody knows when there is a place") {
+  ConcurrencyLimit places({.limit = 1});
+  CHECK(places.refusal(at(5s)).opens_at == at(5s));
+  Admission in = places.admit(at(5s));
+  REQUIRE(in.permit);
+  CHECK(places.refusal(at(5s)).reason == GateReason::concurrency_limited);
+  CHECK(places.refusal(at(5s)).opens_at == never);
+  CHECK(places.opens_at(at(5s)) == never);
+}
+
 TEST_CASE("threads never hold more places than there are, and leave none taken") {
   constexpr int threads = 8;
   ConcurrencyLimit limit({.limit = 3});
@@ -368,6 +378,23 @@ TEST_CASE("limits that make no sense are refused, by name and with a remedy") {
   CHECK_THAT(refused([] { RetryBudget({.burst = 0}); }), ContainsSubstring("`burst` is 0"));
 }
 
+TEST_CASE("every reason of a gate has words") {
+  struct Row {
+    GateReason reason;
+    std::string words;
+  };
+  const Row rows[] = {
+      {GateReason::circuit_open, "circuit open"},
+      {GateReason::probe_running, "probe running"},
+      {GateReason::rate_limited, "rate limited"},
+      {GateReason::concurrency_limited, "concurrency limited"},
+      {GateReason::retry_budget_spent, "retry budget spent"},
+      {GateReason::other, "gate closed"},
+      {static_cast<GateReason>(99), "unknown"},
+  };
+  for (const Row& row : rows) CHECK(to_string(row.reason) == row.words);
+}
+
 TEST_CASE("limits show what they have left") {
   const auto rate = planb::rate_limit({.permits = 10, .period = 10s, .name = "r"});
   CHECK(rate->snapshot().available == 10);
@@ -382,4 +409,14 @@ TEST_CASE("limits show what they have left") {
   CHECK(places->snapshot().available == 1);
   CHECK(planb::retry_budget()->snapshot().available == 10);
   CHECK(planb::retry_budget()->snapshot().kind == "retry_budget");
+}
+
+TEST_CASE("after a reset a rate limit shows what it has by the times that come then", "[rate_limit]") {
+  const std::optional<TimePoint> reset_at = GENERATE(std::optional<TimePoint>(), std::optional<TimePoint>(at(0s)));
+  RateLimit limit({.permits = 10, .period = 10s});
+  CHECK(passes(limit, at(1h)));
+  limit.reset(reset_at);  // another clock, say that of the next test
+  CHECK(limit.snapshot().available == 10);
+  for (int i = 0; i != 4; ++i) CHECK(passes(limit, at(1s)));
+  CHECK(limit.snapshot().available == 6);
 }

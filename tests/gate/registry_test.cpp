@@ -105,6 +105,12 @@ TEST_CASE("changed options, and another kind, make a new gate") {
   const auto limit = gates.rate_limit("openai", {.permits = 5, .period = 1s});
   CHECK(gates.find("openai") == limit);
   CHECK(gates.rate_limit("openai", {.permits = 6, .period = 1s}) != limit);
+  const auto patient = gates.rate_limit("openai", {.permits = 6, .period = 1s, .patience = 1s});
+  CHECK(gates.rate_limit("openai", {.permits = 6, .period = 1s}) != patient);
+  const auto places = gates.concurrency_limit("openai", {.limit = 5});
+  const auto patient_places = gates.concurrency_limit("openai", {.limit = 5, .patience = 1s});
+  CHECK(patient_places != places);
+  CHECK(gates.concurrency_limit("openai", {.limit = 6, .patience = 1s}) != patient_places);
   CHECK(gates.size() == 1);
 }
 
@@ -115,6 +121,28 @@ TEST_CASE("options that make no sense are refused and change nothing") {
   CHECK_THROWS_AS(gates.concurrency_limit("other", {.limit = 0}), std::invalid_argument);
   CHECK(gates.find("openai") == limit);
   CHECK(gates.find("other") == nullptr);
+}
+
+TEST_CASE("a gate is called by its name in the registry, where its options say no other") {
+  GateRegistry gates;
+  CHECK(gates.rate_limit("rate", {.permits = 5, .period = 1s, .name = "per second"})->name() == "per second");
+  CHECK(gates.concurrency_limit("places", {.limit = 5})->name() == "places");
+  CHECK(gates.snapshots().at(1).name == "rate");  // in lists it has the name that finds it
+}
+
+TEST_CASE("a registry takes in a gate of one's own, and keeps nothing where none was made") {
+  GateRegistry gates;
+  CHECK(gates.gate("own", [] { return std::shared_ptr<planb::Gate>(); }) == nullptr);
+  CHECK(gates.size() == 0);
+  std::vector<bool> answers;
+  const auto own = gates.gate("own", [&] { return std::make_shared<Curious>(gates, answers); });
+  REQUIRE(own != nullptr);
+  CHECK(gates.find("own") == own);
+  const std::vector<GateSnapshot> list = gates.snapshots();
+  REQUIRE(list.size() == 1);
+  CHECK(list[0].name == "own");
+  CHECK(list[0].kind == "gate");
+  CHECK_FALSE((list[0].available || list[0].limit || list[0].open_until));
 }
 
 TEST_CASE("a registry lists its gates, resets them in place, and forgets them") {

@@ -306,6 +306,59 @@ TEST_CASE("explain: without a bound there is none") {
   CHECK(of({.provide = 1, .schedule = planb::recurs(2'000'000)}).worst.calls == 2'000'001);
 }
 
+TEST_CASE("explain: rows that are too long to be looked at one by one end where shorter ones do") {
+  using planb::recurs;
+  using planb::spaced;
+  const auto calls = [](planb::Schedule schedule) {
+    return of({.provide = 1, .attempts = planb::unlimited, .schedule = std::move(schedule)}).worst.calls;
+  };
+  for (const int n : {998, 999, 1000, 5000, 200'000}) CHECK(calls(recurs(n)) == n + 1);
+  CHECK(calls(planb::either(recurs(200'000), recurs(300'000))) == 300'001);
+  CHECK(calls(planb::both(recurs(200'000), recurs(300'000))) == 200'001);
+  CHECK(calls(planb::concat(recurs(200'000), recurs(300'000))) == 500'001);
+
+  // A budget lets an attempt begin while there is any time left.
+  const auto in_time = [](Duration budget) {
+    return of({.provide = 1, .attempts = planb::unlimited, .schedule = spaced(1s), .max_wait = 1s}, {.budget = budget})
+        .worst.calls;
+  };
+  for (const long long seconds : {10, 900, 100'000, 200'000, 1'000'000}) {
+    CAPTURE(seconds);
+    CHECK(in_time(seconds * 1s) == seconds);
+    CHECK(in_time(seconds * 1s + 1ns) == seconds + 1);
+    CHECK(in_time(seconds * 1s - 1ns) == seconds);
+  }
+}
+
+TEST_CASE("explain: the longest wait of a long row is the longest that there may be") {
+  constexpr int attempts = 200'000;
+  const auto waits = [](planb::Schedule schedule) {
+    return of({.provide = 1, .attempts = attempts, .schedule = std::move(schedule)}).worst.waits;
+  };
+  CHECK(waits(planb::forever()) == (attempts - 1) * Duration(1min));  // hints
+  CHECK(waits(planb::spaced(2min)) == (attempts - 1) * Duration(2min));
+  CHECK(waits(planb::exponential(2min, 0.5)) > (attempts - 2) * Duration(1min));
+  // 1, 2, 4, 8, 16 and 32 s, which hints make longer, 64 s, and then the cap.
+  CHECK(waits(planb::capped(planb::exponential(1s, 2), 2min)) == 6 * 60s + 64s + (attempts - 8) * Duration(2min));
+}
+
+TEST_CASE("explain: a step without a schedule is entered at once, in scheduled entry too") {
+  const Plan plan{{.provide = 1, .timeout = 1s}, {.provide = 2, .timeout = 1s}};
+  const Explanation told = planb::explain(plan, {.entry = StepEntry::scheduled});
+  CHECK(told.steps[1].worst.calls == 1);
+  CHECK(told.worst.waits == Duration());
+  CHECK(told.worst.time == Duration(2s));
+}
+
+TEST_CASE("explain: a decorrelated jitter with no room above its base waits as long as its cap") {
+  const auto told = of({.provide = 1,
+                        .attempts = 3,
+                        .schedule = planb::capped(planb::decorrelated_jitter(100s, 100s), 90s),
+                        .max_wait = 60s});
+  CHECK(found_in(told) == std::vector<Found>{{FindingKind::wait_above_max_wait, 0}});
+  CHECK(told.worst.calls == 1);
+}
+
 TEST_CASE("explain: a jitter counts by the upper end of its spread") {
   using planb::spaced;
   struct Row {
@@ -387,6 +440,18 @@ TEST_CASE("explain: as text") {
         "timeout, or a larger budget\n");
 }
 
+TEST_CASE("explain: as text, where there is no bound or no entry") {
+  const Plan endless{{.provide = 1, .attempts = planb::unlimited}};
+  CHECK(planb::to_string(planb::explain(endless)) ==
+        "a call, no budget\n"
+        "at worst calls without bound, waits without bound, time without bound\n"
+        "  step 0: attempts without limit; a wait hint above 1 min leaves it\n"
+        "          at worst calls without bound, waits without bound, time without bound\n");
+  const std::string none = planb::to_string(planb::explain(endless, {.budget = 0s}));
+  CHECK_THAT(none, ContainsSubstring("\n          never entered\ncannot work as written\n  the budget is zero"));
+  CHECK_THAT(none, ContainsSubstring("\n  step 0: is never entered: "));
+}
+
 TEST_CASE("explain: none of the plan's functions is called, and an Env may still be missing") {
   struct Env {};
   const auto never = [](const auto&) -> bool { throw std::logic_error("called"); };
@@ -405,6 +470,7 @@ TEST_CASE("explain: every kind of finding has words") {
   for (int i = 0; i <= static_cast<int>(FindingKind::first_timeout_unused); ++i) {
     CHECK(std::string(planb::to_string(static_cast<FindingKind>(i))) != "unknown");
   }
+  CHECK(std::string(planb::to_string(static_cast<FindingKind>(99))) == "unknown");
 }
 
 TEST_CASE("explain: a gate's patience counts once per attempt, and no longer than max_wait") {

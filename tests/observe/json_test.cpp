@@ -61,6 +61,10 @@ std::string seconds(Duration d) {
   return line.substr(from, line.find(',', from) - from);
 }
 
+struct Final {
+  [[nodiscard]] std::optional<bool> retryable() const { return false; }
+};
+
 struct Throws : std::exception {
   [[nodiscard]] const char* what() const noexcept override { return nullptr; }
 };
@@ -104,6 +108,40 @@ TEST_CASE("a failure's line has its cause, its verdict and what comes next, as f
   CHECK_THAT(to_json(failure), Catch::Matchers::ContainsSubstring(
                                    R"("next":{"kind":"end","run_end":"deadline","reason":"out_of_time"})"));
   CHECK(to_json(planb::Event(failure)) == to_json(failure));
+}
+
+TEST_CASE("what a gate says, and when it may open, is in every line that has it", "[json]") {
+  const std::string gate = R"("gate_reason":"other","gate_text":"maintenance","gate":"eu")";
+  CHECK(to_json(planb::StepSkipped{.step_name = "b",
+                                   .reason = planb::SkipReason::gate_closed,
+                                   .opens_at = at(3s),
+                                   .gate_reason = planb::GateReason::other,
+                                   .gate_text = "maintenance",
+                                   .gate = "eu"}) ==
+        R"({"event":"step_skipped","step_index":0,"step_name":"b","at":0,"reason":"gate_closed","opens_at":3,)" + gate +
+            R"(,"label":""})");
+  planb::AttemptFailure failure = failure_of(Cause::timed_out());
+  failure.next.gate_reason = planb::GateReason::rate_limited;
+  CHECK_THAT(to_json(failure), Catch::Matchers::ContainsSubstring(
+                                   R"("run_end":"exhausted","reason":"none","gate_reason":"rate_limited"})"));
+  planb::RunReport report;
+  report.end = planb::RunEnd::exhausted;
+  report.steps.emplace_back(planb::StepReport{.name = "a",
+                                              .skipped = planb::SkipReason::gate_closed,
+                                              .opens_at = at(3s),
+                                              .opens_in = 1500ms,
+                                              .gate_reason = planb::GateReason::other,
+                                              .gate_text = "maintenance",
+                                              .gate = "eu"});
+  const std::string line = to_json(report);
+  CHECK_THAT(line, Catch::Matchers::ContainsSubstring(R"("index":0,"opens_at":3,"opens_in":1.5,)" + gate + "}"));
+  REQUIRE(report.retry_at() == at(3s));
+  CHECK_THAT(line, Catch::Matchers::ContainsSubstring(R"(}],"retry_at":3,"label":"")"));
+}
+
+TEST_CASE("an error's own word on another try is in its line", "[json]") {
+  CHECK_THAT(to_json(failure_of(Cause::of(Final{}))),
+             Catch::Matchers::ContainsSubstring(R"("cause":{"kind":"error","retryable":false,"message":)"));
 }
 
 TEST_CASE("durations are decimal seconds, exact to the nanosecond, without an exponent; the longest is null",
@@ -193,6 +231,9 @@ TEST_CASE("the time of day is added where it is asked for", "[json]") {
   CHECK(time_of(sys_days(std::chrono::year(1969) / 12 / 31) + 1ns) == "1969-12-31T00:00:00.000Z");
   CHECK(time_of(sys_days(std::chrono::year(2024) / 2 / 29)) == "2024-02-29T00:00:00.000Z");
   CHECK(time_of(std::chrono::sys_time<std::chrono::milliseconds>::max()) == "9999-12-31T23:59:59.999Z");
+  CHECK(time_of(std::chrono::sys_time<std::chrono::milliseconds>::min()) == "0000-01-01T00:00:00.000Z");
+  CHECK(time_of(std::chrono::sys_time<std::chrono::milliseconds>(sys_days(std::chrono::year(0) / 1 / 1)) - 1ms) ==
+        "0000-01-01T00:00:00.000Z");
 
   const auto before = std::chrono::system_clock::now();
   const std::string now = time_of(true);
@@ -279,6 +320,9 @@ TEST_CASE("an explanation's line has its steps and findings, and null for what h
       R"({"index":1,"name":"","text":"1 attempt","reachable":true,"worst":{"calls":1,"waits":0,"time":null}}],)"
       R"("findings":[{"kind":"reserve_unused","step":0,"step_name":"a\"",)"
       R"("text":"its reserve keeps nothing back: no step comes before it; leave it out, or give it to a later step"}]})");
+  const planb::ExecutionPlan<int> endless{{.provide = 1, .attempts = planb::unlimited}};
+  CHECK_THAT(to_json(planb::explain(endless)),
+             Catch::Matchers::ContainsSubstring(R"("worst":{"calls":null,"waits":null,"time":null},"steps")"));
   const std::string none = to_json(planb::explain(plan, {.budget = 0s}));
   CHECK(none.find(R"("findings":[{"kind":"no_budget","text":"the budget)") != std::string::npos);  // of no step
 }

@@ -192,11 +192,12 @@ planb::AttemptFailure failure(Cause cause, std::optional<planb::Verdict> verdict
           .verdict = verdict};
 }
 
-Cause interrupted_cause() {
+Cause cause_of_kind(planb::CauseKind kind) {
   Cause cause;
-  planb::detail::CauseAccess::set_kind(cause, planb::CauseKind::interrupted);
+  planb::detail::CauseAccess::set_kind(cause, kind);
   return cause;
 }
+Cause interrupted_cause() { return cause_of_kind(planb::CauseKind::interrupted); }
 
 std::size_t series_of(const planb::MetricsSnapshot& snapshot, std::string_view family) {
   for (const planb::MetricFamily& f : snapshot.families) {
@@ -295,6 +296,7 @@ TEST_CASE("a failure's class is the verdict's, or what its kind tells; an interr
       {failure(Cause::timed_out()), "failure", "timeout"},
       {failure(Cause::timed_out(), planb::Verdict{}), "failure", "timeout"},
       {failure(interrupted_cause()), "interrupted", ""},
+      {failure(cause_of_kind(planb::CauseKind::rejected)), "failure", "rejected_value"},
   };
   for (const Row& row : rows) {
     const Metrics metrics;
@@ -358,7 +360,8 @@ TEST_CASE("any name is a label", "[metrics]") {
   const Metrics metrics;
   const MetricsHandler handler = metrics.handler("a \"quoted\" \\ chain\n");
   const std::string names[] = {
-      "", "\xE5\x90\x8D", "\xFF", "line\nend", "quote\"", "back\\slash", std::string(5000, 'x'), "_other"};
+      "",       "\xE5\x90\x8D", "\xFF", "line\nend", "quote\"", "back\\slash", std::string(5000, 'x'),
+      "_other", "delete\x7F it"};
   for (const std::string& name : names) handler(success(name));
   handler(success("\xFE"));  // the same label as \xFF
   const Exposition text = read(metrics.to_prometheus());
@@ -368,8 +371,32 @@ TEST_CASE("any name is a label", "[metrics]") {
     steps.insert(sample.labels.at("step"));
   }
   CHECK(steps == std::set<std::string>{"step 0", "\xE5\x90\x8D", "\xEF\xBF\xBD", "line end", "quote\"", "back\\slash",
-                                       std::string(200, 'x'), "_other"});
+                                       std::string(200, 'x'), "_other", "delete  it"});
   CHECK(metrics.snapshot().count("planb_attempts_total", {{"step", "\xEF\xBF\xBD"}}) == 2);
+}
+
+TEST_CASE("a chain that is called _other counts with what has no room", "[metrics]") {
+  const Metrics metrics({.max_series = 3});
+  metrics.handler("_other")(planb::RunFinish{});
+  for (int i = 0; i != 9; ++i) metrics.handler("chain-" + std::to_string(i))(planb::RunFinish{});
+  const planb::MetricsSnapshot snapshot = metrics.snapshot();
+  CHECK(snapshot.count("planb_runs_total") == 10);
+  CHECK(series_of(snapshot, "planb_runs_total") <= 3);
+  read(metrics.to_prometheus());  // no series stands twice
+}
+
+TEST_CASE("a snapshot of one's own is written as Prometheus reads it", "[metrics]") {
+  const planb::MetricsSnapshot snapshot{
+      .buckets = {},
+      .families = {{.name = "own_total", .help = "Own.", .series = {{.labels = {}, .count = 3}}},
+                   {.name = "lines_total", .help = "Lines.", .series = {{.labels = {{"x", "a\nb\\\""}}, .count = 4}}}}};
+  CHECK(to_prometheus(snapshot) ==
+        "# HELP own_total Own.\n"
+        "# TYPE own_total counter\n"
+        "own_total 3\n"
+        "# HELP lines_total Lines.\n"
+        "# TYPE lines_total counter\n"
+        "lines_total{x=\"a\\nb\\\\\\\"\"} 4\n");
 }
 
 TEST_CASE("durations of any length stay within their sums", "[metrics]") {

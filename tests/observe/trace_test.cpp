@@ -203,6 +203,104 @@ TEST_CASE("what a run's end says goes into its title", "[trace]") {
   CHECK(lines_of(trace.to_text()).at(0) == "interrupted after 2.5 s, 1 attempt");
 }
 
+TEST_CASE("who answered is told of runs that succeeded, and of no other", "[trace]") {
+  planb::RunReport report;
+  report.answered_step = 0;
+  report.steps.emplace_back(planb::StepReport{.name = "b"});
+  const Trace told;
+  told(Event(planb::RunFinish{.report = report, .at = at(2s), .duration = 2s}));
+  CHECK(lines_of(told.to_text()).at(0) == "succeeded after 2 s, 0 attempts, answered by b");
+  const Trace stopped;
+  record_attempt(stopped, 1, "a", 0s, 1s);
+  stopped(Event(planb::RunFinish{.end = planb::RunEnd::aborted, .at = at(2s), .duration = 2s}));
+  CHECK(lines_of(stopped.to_text()).at(0) == "aborted after 2 s, 1 attempt");
+}
+
+TEST_CASE("a recording that begins in the middle of a run begins when its first event did", "[trace]") {
+  struct Row {
+    Event first;
+    std::string title;
+    std::string row;
+  };
+  const Row rows[] = {
+      {Event(planb::FirstOutput{.attempt = 2, .step_name = "a", .at = at(5s), .after = 3s}),
+       "not over since 3 s, 1 attempt", "  a #2 ░░░░░░░░░░░░░░░░"},
+      {Event(AttemptSuccess{.attempt = 2, .step_name = "a", .at = at(5s), .duration = 2s}),
+       "succeeded after 2 s, 1 attempt, answere…", "  a #2 ████████████████ 2 s, answered"},
+      {Event(AttemptFailure{.attempt = 2,
+                            .step_name = "a",
+                            .at = at(5s),
+                            .duration = 4s,
+                            .cause = Cause::timed_out(),
+                            .next = {.kind = planb::NextMove::next_step}}),
+       "not over since 4 s, 1 attempt", "  a #2 ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒ 4 s, timed out"},
+      {Event(planb::RunFinish{.end = planb::RunEnd::deadline, .at = at(5s), .duration = 5s}),
+       "deadline exceeded after 5 s, 0 attempts", ""},
+  };
+  for (const Row& row : rows) {
+    const Trace trace;
+    trace(row.first);
+    const std::vector<std::string> lines = lines_of(trace.to_text(40));
+    CHECK(lines.at(0) == row.title);
+    if (!row.row.empty()) CHECK(lines.at(1) == row.row);
+    CHECK(well_formed(trace.to_svg()));
+  }
+}
+
+TEST_CASE("what is told of an attempt goes to its row, and where it has none to one of its own", "[trace]") {
+  const Trace trace;
+  trace(Event(AttemptStart{.attempt = 1, .step_name = "a"}));
+  trace(Event(AttemptStart{.attempt = 2, .step_name = "b"}));
+  const auto failed = [&](int attempt, Duration when, Cause cause) {
+    trace(Event(AttemptFailure{.attempt = attempt,
+                               .step_name = "x",
+                               .at = at(when),
+                               .duration = 1s,
+                               .cause = std::move(cause),
+                               .next = {.kind = planb::NextMove::retry}}));
+  };
+  failed(1, 1s, Cause::timed_out());
+  failed(1, 2s, Cause::of(std::string("again")));
+  failed(3, 3s, Cause::of(std::string("unknown")));
+  const std::vector<std::string> lines = lines_of(trace.to_text(80));
+  REQUIRE(lines.size() == 6);
+  CHECK(lines[1].rfind("  a #1 ▒", 0) == 0);
+  CHECK_THAT(lines[1], Catch::Matchers::EndsWith(" 1 s, timed out"));
+  CHECK(lines[2].rfind("  b #2 ░", 0) == 0);
+  CHECK(lines[3].rfind("  x #1  ", 0) == 0);
+  CHECK_THAT(lines[3], Catch::Matchers::EndsWith("again"));
+  CHECK(lines[4].rfind("  x #3  ", 0) == 0);
+}
+
+TEST_CASE("an interrupted attempt has a colour of its own", "[trace]") {
+  Cause interrupted;
+  planb::detail::CauseAccess::set_kind(interrupted, planb::CauseKind::interrupted);
+  const Trace trace;
+  trace(Event(AttemptStart{.attempt = 1, .step_name = "a"}));
+  trace(Event(AttemptFailure{.attempt = 1,
+                             .step_name = "a",
+                             .at = at(1s),
+                             .duration = 1s,
+                             .cause = interrupted,
+                             .next = {.run_end = planb::RunEnd::interrupted}}));
+  CHECK(lines_of(trace.to_text()).at(0) == "interrupted after 1 s, 1 attempt");
+  CHECK_THAT(trace.to_svg(), Catch::Matchers::ContainsSubstring("<rect class=\"interrupted\""));
+}
+
+TEST_CASE("a picture of several runs is called by the first, and says how many there are more", "[trace]") {
+  const Trace trace;
+  const auto title = [&trace] {
+    const std::string svg = trace.to_svg();
+    const std::size_t from = svg.find("<title>") + 7;
+    return svg.substr(from, svg.find("</title>") - from);
+  };
+  for (int i = 1; i <= 3; ++i) {
+    record_attempt(trace, 1, "a", i * 1s, i * 1s + 1s, "run " + std::to_string(i));
+    const std::string first = "run 1: succeeded after 1 s, 1 attempt, answered by a";
+    CHECK(title() == first + (i == 1 ? "" : i == 2 ? "; and 1 more run" : "; and 2 more runs"));
+  }
+}
+
 TEST_CASE("a stream's first output is marked", "[trace]") {
   const Trace trace;
   trace(Event(AttemptStart{.attempt = 1, .step_name = "a"}));
@@ -210,6 +308,11 @@ TEST_CASE("a stream's first output is marked", "[trace]") {
   trace(Event(AttemptSuccess{.attempt = 1, .step_name = "a", .at = at(4s), .duration = 4s}));
   CHECK(lines_of(trace.to_text(40)).at(1) == "  a #1 ████┃███████████ 4 s, answered");
   CHECK_THAT(trace.to_svg(), Catch::Matchers::ContainsSubstring("<line class=\"output\""));
+  const Trace at_once;  // where the bar begins, it would hide that
+  at_once(Event(AttemptStart{.attempt = 1, .step_name = "a"}));
+  at_once(Event(planb::FirstOutput{.attempt = 1, .step_name = "a"}));
+  at_once(Event(AttemptSuccess{.attempt = 1, .step_name = "a", .at = at(4s), .duration = 4s}));
+  CHECK(lines_of(at_once.to_text(40)).at(1) == "  a #1 ████████████████ 4 s, answered");
 }
 
 TEST_CASE("what has no length is drawn all the same", "[trace]") {
@@ -278,6 +381,57 @@ TEST_CASE("in a picture letters have their width: what is long ends before what 
   CHECK(drawn("i") == 31);
 }
 
+TEST_CASE("in a picture what stands on another letter has no width, and other scripts have theirs", "[trace]") {
+  using planb::detail::drawn_width;
+  CHECK(drawn_width(U'\u0301') == 0);
+  CHECK(drawn_width(U'\u200B') == 0);
+  CHECK(drawn_width(U'\u00E9') == drawn_width(U'\u0434'));
+  CHECK(drawn_width(U'\u0434') < drawn_width(U'\u540D'));
+  CHECK(drawn_width(U'\u1100') == drawn_width(U'\u540D'));
+  CHECK(drawn_width(U'\u2192') == drawn_width(U'\u540D'));
+}
+
+TEST_CASE("a text is fitted to its columns, whatever its characters are", "[trace]") {
+  struct Row {
+    std::string text;
+    std::size_t columns;
+    std::string fitted;
+    std::size_t width;
+  };
+  const Row rows[] = {
+      {"e\xCC\x81t\xCC\x81", 2, "e\xCC\x81t\xCC\x81", 2},  // accents of their own
+      {"e\xCC\x81t\xCC\x81s", 2, "e\xCC\x81\xE2\x80\xA6", 2},
+      {"a\tb\x1B", 9, "a b ", 4},
+      {"x\xE2\x81\xA6y\xE2\x81\xA9z", 9, "xyz", 3},
+      {"x\xE2\x80\xAAy\xE2\x80\xAEz", 9, "xyz", 3},
+      {"a\xE2\x81\xA5", 9, "a\xE2\x81\xA5", 1},  // beside those that turn the direction
+      {"abc", 0, "", 0},
+      {"", 0, "", 0},
+      {"\xE5\x90\x8D", 1, "\xE2\x80\xA6", 1},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text, row.columns);
+    const planb::detail::FittedText fitted = planb::detail::fit_text(row.text, row.columns);
+    CHECK(fitted.text == row.fitted);
+    CHECK(fitted.width == row.width);
+  }
+}
+
+TEST_CASE("where numbers leave no room for a note there is none", "[trace]") {
+  const Trace trace;
+  record_attempt(trace, 1'234'567'890, std::string(30, 'n'), 0s, 1s);
+  CHECK(lines_of(trace.to_text(40)).at(1) == "  nnnnnnnnn… #1234567890 ████████████████");
+}
+
+TEST_CASE("a picture's names have no character that XML or a line has not", "[trace]") {
+  const Trace trace;
+  record_attempt(trace, 1, "x\xEF\xBF\xBEy\xEF\xBF\xBFz\nx\x7F", 0s, 1s);
+  const std::string svg = trace.to_svg();
+  CHECK(well_formed(svg));
+  CHECK_THAT(svg, Catch::Matchers::ContainsSubstring("<title>x\xEF\xBF\xBDy\xEF\xBF\xBDz x </title>"));
+  CHECK(svg.find("\xEF\xBF\xBF") == std::string::npos);
+}
+
 TEST_CASE("names and messages cannot break out of the picture, nor out of the line", "[trace]") {
   const Trace trace;
   trace(Event(AttemptStart{.attempt = 1, .step_name = "</text><script>x</script>", .label = "\" onload=\"x()\n&\x01"}));
@@ -309,6 +463,14 @@ TEST_CASE("a recording is bounded", "[trace]") {
   for (int i = 1; i != 100; ++i) trace(Event(AttemptStart{.attempt = i, .label = "long"}));
   CHECK_THAT(trace.to_text(), Catch::Matchers::ContainsSubstring("5 attempts (94 more events)"));
   CHECK_THAT(trace.to_json(), Catch::Matchers::ContainsSubstring("\"left_out\":94"));
+  CHECK(trace.to_text().find("over after") == std::string::npos);
+  trace(Event(planb::RunFinish{.end = planb::RunEnd::deadline, .at = at(9s), .label = "long"}));
+  CHECK_THAT(trace.to_text(),
+             Catch::Matchers::ContainsSubstring("long: over after at least 0 ns, 5 attempts (95 more events)"));
+  const Trace counting(planb::TraceOptions{.max_events = 0});
+  record_attempt(counting, 1, "a", 0s, 1s);
+  CHECK(lines_of(counting.to_text()).at(0) == "over after at least 0 ns, 0 attempts (2 more events)");
+  CHECK(well_formed(counting.to_svg()));
 }
 
 TEST_CASE("a recording as JSON has the runs and their events", "[trace]") {

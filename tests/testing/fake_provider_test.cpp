@@ -189,6 +189,26 @@ TEST_CASE("a behaviour is a value: what is made from it leaves it as it was", "[
   CHECK(clock.elapsed() == 1s);
 }
 
+TEST_CASE("a streamed call gives its elements, and ends where nobody takes more", "[fake_provider]") {
+  VirtualClock clock;
+  const FakeProvider provider("alpha", {Behaviour::status(503).emits({"one", "two", "three"}).after(1h)}, &clock);
+  Strings taken;
+  CHECK_NOTHROW(provider.stream([&taken](const std::string& element) {
+    taken.push_back(element);
+    return taken.size() != 2;
+  }));
+  CHECK(taken == Strings{"one", "two"});
+  CHECK(clock.elapsed() == 0s);
+  CHECK_THROWS_AS(provider.stream([](const std::string&) { return true; }), ProviderError);
+  CHECK(clock.elapsed() == 1h);
+  CHECK(provider.calls() == 2);
+}
+
+TEST_CASE("reply throws what is no status, too", "[fake_provider]") {
+  const FakeProvider provider("alpha", {Behaviour::throws(std::runtime_error("out of order"))});
+  CHECK_THROWS_WITH(provider.reply(), "out of order");
+}
+
 TEST_CASE("reply gives the same as a value", "[fake_provider]") {
   VirtualClock clock;
   const FakeProvider provider("alpha", {Behaviour::status(503), Behaviour::value("well").after(1s)}, &clock);
@@ -220,6 +240,13 @@ TEST_CASE("a stop ends a call's delay, and the call fails without a status", "[f
   CHECK(provider.prompts() == Strings{"hello"});
   CHECK_FALSE(provider.reply("again", source.get_token()).value.has_value());
   CHECK(clock.elapsed() == 10ms);
+}
+
+TEST_CASE("without a clock a delay waits on the steady one, and for no stop that has come", "[fake_provider]") {
+  std::stop_source source;
+  source.request_stop();
+  const FakeProvider provider("alpha", {Behaviour::value("too late").after(24h)});
+  CHECK_THROWS_WITH(provider.complete("hello", source.get_token()), "stopped");
 }
 
 TEST_CASE("a call's delay ends at the deadline of the attempt whose stop token it was given", "[fake_provider]") {

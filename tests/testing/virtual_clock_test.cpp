@@ -272,6 +272,41 @@ TEST_CASE("a timer's call may replace its own timer", "[virtual_clock]") {
 }
 
 // A new timer mostly gets the memory of the one that was destroyed last.
+TEST_CASE("a timer that another thread sets for a time that has passed fires when the call that runs is over",
+          "[virtual_clock]") {
+  VirtualClock clock;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool setting = false;
+  std::string order;
+  std::thread other;
+  std::optional<Timer> late;
+  const Timer running = clock.call_at(at(1ms), [&] {
+    other = std::thread([&] {
+      {
+        const std::lock_guard lock(mutex);
+        setting = true;
+        changed.notify_all();
+      }
+      late = clock.call_at(at(0ms), [&] {
+        const std::lock_guard lock(mutex);
+        order += " then the other";
+      });
+    });
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return setting; });
+    for (int i = 0; i != 1000; ++i) {  // room for it to come too early
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
+    order += "the call";
+  });
+  clock.advance(1h);
+  other.join();
+  CHECK(order == "the call then the other");
+}
+
 TEST_CASE("destroying a timer in whose place a running one was does not wait for that one's call", "[virtual_clock]") {
   VirtualClock clock;
   std::mutex mutex;

@@ -109,7 +109,7 @@ PLANB_DECL void RateLimit::on_dropped(std::uint64_t /*ticket*/, bool used) noexc
 PLANB_DECL void RateLimit::reset(std::optional<TimePoint> now) {
   const std::lock_guard<detail::Mutex> lock(mutex_);
   full_at_ = {long_ago, 0};
-  if (now) latest_ = *now;
+  latest_ = now.value_or(long_ago);  // what comes next may be of another clock
 }
 
 PLANB_DECL void RateLimit::describe(GateSnapshot& snapshot) const {

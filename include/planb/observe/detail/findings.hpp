@@ -92,7 +92,7 @@ class StepFindings {
     if (terms_.known && !terms_.stream()) {
       say(FindingKind::first_timeout_unused,
           "its first_timeout bounds nothing: a call has no output before its end; give `timeout`, or leave it out");
-    } else if (bounded && terms_.stream()) {
+    } else if (bounded) {  // a stream's
       find_timeout("first_timeout", FindingKind::first_timeout_above_budget, *step_.first_timeout, facts_.share);
     }
   }

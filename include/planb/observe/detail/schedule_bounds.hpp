@@ -206,7 +206,7 @@ class ScheduleBounds {
   [[nodiscard]] static DelayBounds either_of(const DelayBounds& a, const DelayBounds& b) noexcept {
     if (!a.may_recur || !b.may_recur) {
       DelayBounds one = a.may_recur ? a : b;
-      one.may_end = a.may_end || b.may_end;
+      one.may_end = true;
       return one;
     }
     return {.may_end = a.may_end || b.may_end,

@@ -70,7 +70,7 @@ template <class WidthOf>
   std::size_t kept = 0;  // of out.text, where "…" still has its column
   std::size_t kept_width = 0;
   bool cut = false;
-  // A character on top of another has no column: they must not go on for ever.
+  // A character on top of another has no column: they must not go on for ever. Without columns none is looked at.
   each_char(text, columns * 16, [&](char32_t code) {
     if (cut) return;
     if (is_control(code)) code = U' ';
@@ -87,7 +87,7 @@ template <class WidthOf>
       kept_width = out.width;
     }
   });
-  if (cut && columns != 0) {
+  if (cut) {
     out.text.resize(kept);
     out.text += "\xE2\x80\xA6";
     out.width = kept_width + dots;

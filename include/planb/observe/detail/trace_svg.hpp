@@ -122,10 +122,10 @@ class TraceSvgWriter {
   // At most six lines, at round times.
   void axis(Duration length, int top, int end) {
     Duration::rep step = 1;
-    for (int i = 0; length.count() / step > 5 && step <= length.count(); ++i) {
+    for (int i = 0; length.count() / step > 5; ++i) {
       step = i % 3 == 1 ? step / 2 * 5 : step * 2;  // 1, 2, 5, 10
     }
-    for (Duration::rep at = 0; at <= length.count(); at += step) {
+    for (Duration::rep at = 0;; at += step) {
       const double x = place(Duration(at), length);
       line("grid", x, top, x, end + 4);
       const std::string words = at == 0 ? "0" : duration_text(Duration(at));

@@ -156,8 +156,11 @@ class TraceReader {
     std::string text;
     append_clipped(text, run.label, 64);
     if (!text.empty()) text += ": ";
-    text += end_ ? planb::to_string(*end_) : "not over";
-    text += end_ ? " after " : " since ";
+    if (end_) {
+      text += std::string(planb::to_string(*end_)) + " after ";
+    } else {  // what it ended as may be among the events for which there was no room
+      text += run.finished || run.ended ? "over after at least " : "not over since ";
+    }
     text += duration_text(view_.length);
     const auto attempts = std::count_if(view_.rows.begin(), view_.rows.end(),
                                         [](const TraceRow& r) { return r.kind != RowKind::skipped; });

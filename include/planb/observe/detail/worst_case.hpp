@@ -18,7 +18,7 @@ inline constexpr long long countless = (std::numeric_limits<long long>::max)();
 
 // Saturated: with what has no bound, neither has the sum nor the product.
 [[nodiscard]] inline Duration times(Duration each, long long count) noexcept {
-  if (each <= Duration() || count <= 0) return Duration();
+  if (each <= Duration()) return Duration();
   if (count > boundless / each) return boundless;
   return Duration{each.count() * static_cast<Duration::rep>(count)};
 }
@@ -146,7 +146,7 @@ class StepWalk {
       }
     }
     if (delay.low > Duration() && room_.time_left != boundless) {
-      more = (std::min<long long>)(more, (room_.time_left - low_time_) / delay.low + 1);
+      more = (std::min<long long>)(more, (room_.time_left - Duration(1) - low_time_) / delay.low);  // as in wait()
     }
     const Duration waited = detail::times(longest(delay.high), more);
     waits_ = add(waits_, waited);
