@@ -473,7 +473,11 @@ TEST_CASE("a connection that failed is retried, thrown or returned, from either 
   }
   CHECK(http()(Cause::of(std::error_code(10013, std::system_category()))) != retry_here);  // WSAEACCES
 #elif defined(EHOSTDOWN)
-  CHECK(verdict_on(http(), std::system_error(EHOSTDOWN, std::system_category())) == retry_here);
+  for (const std::error_category* const category : {&std::system_category(), &std::generic_category()}) {
+    const std::error_code down(EHOSTDOWN, *category);
+    CHECK(verdict_on(http(), std::system_error(down)) == retry_here);
+    CHECK(http()(Cause::of(down)) == retry_here);
+  }
 #endif
 }
 

@@ -368,6 +368,8 @@ TEST_CASE("a code that is a number is a status where there is no other, or else 
   CHECK(read(Text{"600"}) == Read{.code = "600"});
   CHECK(read(Text{"4290"}) == Read{.code = "4290"});
   CHECK(read(Text{"42x"}) == Read{.code = "42x"});
+  CHECK(read(Text{"5.0"}) == Read{.code = "5.0"});
+  CHECK(read(Text{"5 0"}) == Read{.code = "5 0"});
 
   struct Both {
     int status;
@@ -518,6 +520,9 @@ TEST_CASE("a message comes from message, what() or the value itself", "[error_tr
   CHECK(read(unscoped).message == "error -3");
   CHECK(read(true).message == "true");
   CHECK(read(7UL).message == "7");
+  CHECK(read(0.5).message == "0.500000");
+  CHECK(read(0.5F).message == "0.500000");
+  CHECK(read(0.5L).message == "0.500000");
 
   // An empty message is fine where a status says enough.
   struct StatusAlone {

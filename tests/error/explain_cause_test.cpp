@@ -163,4 +163,6 @@ TEST_CASE("a verdict's reason says where the error's own word was heard", "[clas
   CHECK(heard.verdict.action == Action::next_step);
   CHECK(to_string(heard) == "next_step, overloaded: status 503, and the error says retryable=false");
   CHECK_FALSE(classify.explain(Cause::of(OwnWord{400, true})).retryable);  // an abort stays
+  CHECK(to_string(classify.explain(Cause::of(OwnWord{503, true}))) ==
+        "retry, overloaded: status 503, and the error says retryable=true");
 }

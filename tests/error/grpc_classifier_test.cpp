@@ -124,6 +124,23 @@ TEST_CASE("without a gRPC code: connections and timeouts are retried, the rest l
   CHECK(of(RpcError{-1}) == Verdict{Action::next_step});
   CHECK(of(with_code("no_such_code")) == Verdict{Action::next_step});
   CHECK(of(std::string("UNAVAILABLE")) == Verdict{Action::next_step});  // a message is no code
+  CHECK(of(std::make_error_code(std::errc::timed_out)).failure_class == FailureClass::timeout);
+  CHECK(of(std::make_error_code(std::errc::timed_out)) == Verdict{Action::retry});
+  CHECK(of(RpcError{503}) == Verdict{Action::next_step});  // HTTP's are none of gRPC's
+  CHECK(of(WithStatus{static_cast<GrpcCode>(17)}) == Verdict{Action::next_step});
+  CHECK(of(ProviderError(503, "busy", "NOT_FOUND")) == Verdict{Action::next_step, true});
+}
+
+TEST_CASE("bugs and cancellations end the run under gRPC's codes, too; a refused value leaves the step") {
+  CHECK(grpc_classifier()(Cause::of(planb::Defect("broken invariant"))) == Verdict{Action::abort});
+  Cause interrupted = Cause::of(RpcError{14});
+  planb::detail::CauseAccess::set_kind(interrupted, planb::CauseKind::interrupted);
+  CHECK(grpc_classifier()(interrupted) == Verdict{Action::abort});
+  const Verdict refused = grpc_classifier()(planb::detail::CauseAccess::of_value(std::string("no")));
+  CHECK(refused == Verdict{Action::next_step});
+  CHECK(refused.failure_class == FailureClass::rejected_value);
+  const Verdict said = grpc_classifier()(planb::detail::CauseAccess::of_value(RpcError{14}));
+  CHECK(said.failure_class == FailureClass::overloaded);
 }
 
 TEST_CASE("the error's own word makes a next step of a retry, and of an abort nothing") {

@@ -154,6 +154,7 @@ TEST_CASE("RFC 3339 is read with any offset and fraction") {
   });
   CHECK(parse_retry_after("2016-12-31T23:59:60Z", Clock::time_point{1'483'228'799s}) == Wait(1s));
   CHECK(parse_retry_after("2025-01-29T00:00:30Z", now + 29'500ms) == Wait(500ms));
+  CHECK(parse_retry_after("2025-01-29T00:00:30.25Z", now + 30'500ms) == Wait(0s));  // within the same second
 }
 
 TEST_CASE("an epoch is told from a delay by where now is") {

@@ -215,6 +215,11 @@ TEST_CASE("a timer may end itself while it runs", "[clock]") {
   CHECK(self == nullptr);
 }
 
+TEST_CASE("a timer whose clock cannot move it says so", "[clock]") {
+  CHECK_FALSE(Timer().move_to(at(1s)));
+  CHECK_FALSE(Timer(std::make_unique<Timer::Pending>()).move_to(at(1s)));
+}
+
 #if PLANB_HAS_STOP_TOKEN
 TEST_CASE("a requested stop ends a virtual wait where it was requested", "[clock]") {
   VirtualClock clock;

@@ -362,10 +362,13 @@ TEST_CASE("an option reads like the optional or the duration that it holds", "[d
   CHECK(option.value_or((std::chrono::hours::max)()) == most);
   CHECK_THROWS_AS(option.value(), std::bad_optional_access);
   CHECK(option < 0s);
+  CHECK(OptionalDuration(0s) > option);
+  CHECK_FALSE(OptionalDuration(0s) < option);
 
   option = 5s;
   CHECK(*option == 5s);
   CHECK(option->count() == 5'000'000'000);
+  CHECK(std::as_const(option)->count() == 5'000'000'000);
   CHECK(option.value() == 5s);
   CHECK(option.value_or(1s) == 5s);
   CHECK(option == 5s);

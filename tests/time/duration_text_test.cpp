@@ -74,6 +74,17 @@ TEST_CASE("anything else is no duration") {
   }
 }
 
+TEST_CASE("a unit ends where its letters end") {
+  for (const char* const text : {"5ms{", "5ms~", "5ms|1s", "5ms[", "5ms_", "5ms^2", "5ms@", "5ms`", "5ms,", "5ms 1s",
+                                 "5ms\xC3\xA9"}) {
+    INFO(text);
+    const planb::detail::DurationText read = planb::detail::read_duration(text);
+    CHECK(read.expected == nullptr);
+    CHECK(read.value == 5ms);
+    CHECK(read.length == 3);
+  }
+}
+
 TEST_CASE("a duration that is written reads as itself") {
   const std::pair<Duration, const char*> rows[] = {
       {0ns, "0s"},

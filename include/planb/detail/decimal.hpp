@@ -36,6 +36,7 @@ class BigNatural {
 };
 
 // numerator / denominator × 2^-shift rounded to the nearest double, ties to even; infinity where it is too large.
+// Neither is zero.
 [[nodiscard]] double nearest_double(BigNatural numerator, BigNatural denominator) noexcept;
 
 struct Decimal {

@@ -141,7 +141,7 @@ namespace detail {
 
 // What is to be read: the number, or the kind of an error that has none.
 [[nodiscard]] inline std::optional<std::size_t> grpc_number(const HttpReading& reading) {
-  if (reading.status && *reading.status >= 0 && *reading.status <= 16) {
+  if (reading.status && *reading.status <= 16) {  // a status is above zero
     return static_cast<std::size_t>(*reading.status);
   }
   return detail::grpc_number(std::string_view(reading.code));

@@ -40,8 +40,8 @@ PLANB_DECL void BigNatural::subtract(const BigNatural& other) noexcept {  // oth
   while (used_ != 0 && limbs_[used_ - 1] == 0) --used_;
 }
 
-PLANB_DECL int BigNatural::bits() const noexcept {
-  return used_ == 0 ? 0 : static_cast<int>(used_ * 32) - std::countl_zero(limbs_[used_ - 1]);
+PLANB_DECL int BigNatural::bits() const noexcept {  // not of zero
+  return static_cast<int>(used_ * 32) - std::countl_zero(limbs_[used_ - 1]);
 }
 
 PLANB_DECL bool BigNatural::less(const BigNatural& other) const noexcept {
@@ -55,7 +55,6 @@ PLANB_DECL bool BigNatural::less(const BigNatural& other) const noexcept {
 PLANB_DECL double nearest_double(BigNatural numerator, BigNatural denominator) noexcept {
   constexpr int precision = std::numeric_limits<double>::digits;
   constexpr int lowest = std::numeric_limits<double>::min_exponent - precision;  // of the last bit of a subnormal
-  if (numerator.is_zero()) return 0;
   // Scales the quotient to [1, 2), where 2^exponent is the weight of its first bit.
   int exponent = numerator.bits() - denominator.bits();
   if (exponent > 0) denominator.shift_left(exponent);
@@ -188,7 +187,7 @@ PLANB_DECL std::string write_decimal(double value) {
   const Expansion exact = expand(value);
   std::string text;
   std::uint64_t number = 0;
-  for (std::size_t size = 1; size != exact.digits.size(); ++size) {
+  for (std::size_t size = 1;; ++size) {
     number = number * 10 + exact.digits[size - 1];
     const std::string digits = std::to_string(exact.digits[size] < 5 ? number : number + 1);
     text = lay_out(digits, exact.point + static_cast<int>(digits.size() - size));
