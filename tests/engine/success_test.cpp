@@ -378,6 +378,14 @@ TEST_CASE("original style: what a rule threw leaves as itself, and the attempt's
   } catch (const std::logic_error& error) {
     CHECK(drivers::nested_text(error) == "value rejected: 1");
   }
+
+  // Not within itself.
+  const RetryPolicy rethrows{.classify = [](const Cause& cause) -> Verdict { cause.rethrow(); }};
+  const auto itself = drivers::observed("retry", [&](const RunOptions& options) {
+    retry(rethrows, [] { throw std::runtime_error("busy"); }, options);
+  });
+  CHECK(itself.thrown == "busy");
+  CHECK(itself.nested == "nothing");
 }
 
 namespace {

@@ -133,6 +133,17 @@ TEST_CASE("the last cause is the last failure, also where steps were skipped aft
   CHECK(result.report().last_cause()->message() == "attempt 1");
 }
 
+TEST_CASE("a report whose steps are missing names nobody, and has no last cause", "[report]") {
+  planb::RunReport report;
+  report.answered_step = 1;
+  CHECK(report.answered_by().empty());
+  CHECK(report.fell_back());
+  report.steps.emplace_back();
+  report.last_failed = 0;
+  CHECK(report.last_cause() == nullptr);
+  CHECK_FALSE(planb::RunReport(report).last_cause());
+}
+
 TEST_CASE("a step without a name goes by its index", "[report]") {
   const ExecutionPlan<Client> plan{{.provide = Client{1}}, {.provide = Client{2}}};
   const auto answered = try_run_with_plan(plan, answers_at(2));
