@@ -559,3 +559,19 @@ TEST_CASE("a sink that comes back to emit: what ended the stream in there stands
     CHECK(said == row.said);
   }
 }
+
+TEST_CASE("a producer that fails in its own words when its time is over has timed out, with these", "[push]") {
+  planb::testing::VirtualClock clock;
+  const auto producer = [&](Client&, auto& emit) {
+    clock.advance(std::chrono::seconds(2));
+    if (!emit(1)) throw planb::ProviderError(499, "gave up");
+  };
+  try {
+    planb::push_with_plan(two_steps(), producer, [](int) {}, {.budget = std::chrono::seconds(1), .clock = &clock});
+    FAIL_CHECK("no exception");
+  } catch (const planb::DeadlineExceeded& error) {
+    REQUIRE(error.report().last_cause() != nullptr);
+    CHECK(error.report().last_cause()->kind() == planb::CauseKind::timeout);
+    CHECK(error.report().last_cause()->status() == 499);
+  }
+}

@@ -273,3 +273,19 @@ TEST_CASE("an interruption keeps the error that the attempt left", "[report]") {
   CHECK(result.report().last_cause()->get_if<Fault>()->id == 7);
 }
 #endif
+
+TEST_CASE("a report that a handler of a failure asks for has each step's own cause", "[report]") {
+  const planb::ExecutionPlan<int> plan{{.name = "one", .provide = 1}, {.name = "two", .provide = 2}};
+  planb::PlanRun<int>* asked = nullptr;
+  std::vector<std::string> seen;
+  const planb::RunOptions options{.on_event = [&](const planb::AttemptFailure&) {
+    for (const planb::StepReport& step : asked->report().steps) seen.push_back(step.cause->message());
+  }};
+  planb::PlanRun<int> run(plan, options);
+  asked = &run;
+  for (const char* const what : {"first", "second"}) {
+    REQUIRE(run.next() == planb::RunPhase::attempt);
+    run.fail(planb::Cause::of(planb::ProviderError(503, what)));
+  }
+  CHECK(seen == std::vector<std::string>{"first", "first", "second"});
+}
