@@ -590,6 +590,63 @@ TEST_CASE("an emit that is not over when the producer returns is a Defect", "[co
   CHECK(outcome([&] { task.get(); }) == "defect: planb: a producer returned before its `co_await emit(x)` was over");
 }
 
+TEST_CASE("a producer that swallows the refusal of a second emit, and returns before the first is over", "[co_push]") {
+  Loop loop;
+  std::optional<Task<bool>> left;
+  const auto producer = [&](Client&, auto& emit) -> Task<> {
+    left = emit(1);
+    left->start();
+    for (int i = 2; i != 4; ++i) {
+      try {
+        co_await emit(i);
+      } catch (const Defect&) {  // each time
+      }
+    }
+  };
+  AttemptLog log;
+  Task<> task = co_push_with_plan<Task<>>(two_steps(), producer, [&](int) { return loop.sleep(1s); }, no_sleep,
+                                          {.on_event = log, .clock = &loop.clock});
+  task.start();
+  REQUIRE(task.done());
+  left.reset();
+  CHECK(outcome([&] { task.get(); }) == "defect: planb: a producer returned before its `co_await emit(x)` was over");
+  CHECK(log.of<AttemptFailure>().size() == 1);
+}
+
+TEST_CASE("an emit that its attempt left behind in the sink ends no later one", "[co_push]") {
+  for (const bool sink_throws : {false, true}) {
+    CAPTURE(sink_throws);
+    Loop loop;
+    Numbers seen;
+    std::optional<Task<bool>> left;
+    const auto producer = [&](Client& client, auto& emit) -> Task<> {
+      if (client.id == 1) {
+        left = emit(1);
+        left->start();
+        throw ProviderError(503);
+      }
+      co_await loop.sleep(2s);
+      for (int i = 20; i != 22; ++i) {
+        const bool wanted = co_await emit(i);
+        CHECK(wanted);
+      }
+    };
+    const auto sink = [&](int x) -> Task<bool> {
+      if (x == 1) {
+        co_await loop.sleep(1s);
+        if (sink_throws) throw std::runtime_error("late");
+        co_return false;
+      }
+      seen.push_back(x);
+      co_return true;
+    };
+    finish(loop, co_push_with_plan<Task<>>(two_steps(), producer, sink, no_sleep, {.clock = &loop.clock}));
+    CHECK(seen == Numbers{20, 21});
+    REQUIRE(left);
+    CHECK(left->done());
+  }
+}
+
 TEST_CASE("an emit whose frame is destroyed gives its turn back", "[co_push]") {
   Loop loop;
   Numbers seen;
@@ -821,6 +878,96 @@ TEST_CASE("the try form gives a PlanResult with a report, and throws only a Defe
   // A sink that stops early makes a success; without a value, what the producer throws then is thrown.
   CHECK(*run(producer(0), [](int) { return false; }) == 1);
   CHECK_THROWS_AS(run(producer(1), [](int) { return false; }), ProviderError);
+  // Where it gives nothing, that is dropped: as in try_push_with_plan.
+  const auto breaks_off = [](Client& client, auto& emit) -> Task<> {
+    co_await emit(client.id);
+    throw ProviderError(503);
+  };
+  const PlanResult<void> enough = sync_wait(co_try_push_with_plan<Task<PlanResult<void>>>(
+      two_steps(), breaks_off, [](int) { return false; }, no_sleep));
+  REQUIRE(enough.has_value());
+  CHECK(enough.report().delivered == 1);
+}
+
+namespace {
+
+// An expected-like that throws when it is asked.
+struct Evasive {
+  using unexpected_type = Fault;
+  explicit Evasive(int x) : value(x) {}
+  explicit Evasive(Fault) {}
+  [[nodiscard]] static bool has_value() { throw std::logic_error("ask somebody else"); }
+  [[nodiscard]] static Fault error() { return {}; }
+  int& operator*() { return value; }
+  int value = 0;
+};
+
+// Its moves throw, from the given number on.
+struct Heavy {
+  inline static int moves_left = 1000;
+  Heavy() = default;
+  Heavy(Heavy&&) {
+    if (moves_left-- <= 0) throw std::runtime_error("a move");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("when the consumer has stopped, a result that throws when it is asked: that leaves, in both forms",
+          "[co_push]") {
+  const auto sink = [](int) { return false; };
+  const auto pushed = outcome([&] {
+    static_cast<void>(planb::try_push_with_plan(two_steps(), [](Client&, auto& emit) { return emit(1), Evasive(2); },
+                                                sink));
+  });
+  const auto awaited = outcome([&] {
+    static_cast<void>(sync_wait(co_try_push_with_plan<Task<PlanResult<int>>>(
+        two_steps(),
+        [](Client&, auto& emit) -> Task<Evasive> {
+          co_await emit(1);
+          co_return Evasive(2);
+        },
+        sink, no_sleep)));
+  });
+  CHECK(pushed == "threw ask somebody else");
+  CHECK(awaited == pushed);
+}
+
+TEST_CASE("in a coroutine, an answer of a producer whose move throws leads to no other attempt", "[co_push]") {
+  int calls = 0;
+  const auto producer = [&](Client&, auto& emit) -> Task<Heavy> {
+    ++calls;
+    co_await emit(1);
+    Heavy made;
+    co_return std::move(made);
+  };
+  for (const bool tries : {false, true}) {
+    int lost = 0;
+    // The first move is within the producer. Compilers differ in how often they move it after that.
+    for (int moves = 1; moves != 20; ++moves) {
+      CAPTURE(tries, moves);
+      calls = 0;
+      AttemptLog log;
+      const StreamOptions options{.on_event = log};
+      Heavy::moves_left = 1000;
+      const auto go = [&](auto task) {
+        Heavy::moves_left = moves;
+        return outcome([&] { static_cast<void>(sync_wait(std::move(task))); });
+      };
+      const std::string what =
+          tries ? go(co_try_push_with_plan<Task<PlanResult<Heavy>>>(two_steps(), producer, [](int) {}, no_sleep, options))
+                : go(co_push_with_plan<Task<Heavy>>(two_steps(), producer, [](int) {}, no_sleep, options));
+      Heavy::moves_left = 1000;
+      CHECK(calls == 1);
+      if (what == "ok") break;
+      ++lost;
+      CHECK(what == "threw a move");
+      if (moves == 1) continue;
+      CHECK(log.of<AttemptFailure>().empty());
+      CHECK(log.of<planb::AttemptSuccess>().size() == 1);
+    }
+    CHECK(lost >= 2);
+  }
 }
 
 TEST_CASE("breaks_once: the second step goes on from its start", "[co_push]") {

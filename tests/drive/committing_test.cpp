@@ -363,6 +363,48 @@ TEST_CASE("a sink may come back to emit while a prelude is given", "[committing]
   CHECK_FALSE(items.empty());
 }
 
+TEST_CASE("what is held back goes no further where the sink wanted no more when it came back to emit", "[committing]") {
+  Items items;
+  std::function<bool(int)> again;
+  push_with_plan(two_steps(),
+                 committing(
+                     [&](Client&, auto& emit) {
+                       again = emit;
+                       emit(-1);
+                       emit(-2);
+                       CHECK_FALSE(emit(1));
+                     },
+                     is_output, 5),
+                 [&](int item) {
+                   items.push_back(item);
+                   if (item == -1) CHECK_FALSE(again(7));
+                   return item != 7;
+                 });
+  CHECK(items == Items{-1, 7});
+}
+
+TEST_CASE("a predicate may come back to emit: where that ends the stream, its element goes no further", "[committing]") {
+  using Item = results::Outcome<int, results::Fault>;
+  const bool commits = GENERATE(false, true);
+  Items items;
+  std::function<bool(Item)> again;
+  push_with_plan(two_steps(),
+                 committing(
+                     [&](Client& client, auto& emit) {
+                       again = emit;
+                       CHECK(emit(Item(-1)));
+                       CHECK(emit(Item(client.id)) == (client.id != 1));
+                     },
+                     [&](const Item& item) {
+                       if (*Item(item) != 1) return *Item(item) > 0;
+                       CHECK_FALSE(again(Item(results::Fault{4})));
+                       return commits;
+                     },
+                     5),
+                 [&](const Item& item) { items.push_back(*Item(item)); });
+  CHECK(items == Items{-1, 2});
+}
+
 TEST_CASE("string literals are held back", "[committing]") {
   std::vector<std::string> seen;
   push_with_plan(two_steps(),

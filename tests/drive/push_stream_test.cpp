@@ -526,3 +526,52 @@ TEST_CASE("a fake provider streams", "[push][fake_provider]") {
   CHECK(clock.elapsed() == std::chrono::seconds(2));
   CHECK(alpha.prompts() == std::vector<std::string>{"hi"});
 }
+
+TEST_CASE("a sink that comes back to emit: what ended the stream in there stands, whatever the sink says", "[push]") {
+  using Item = Outcome<int, Fault>;
+  struct Row {
+    Item nested;
+    bool sink_says;  // of the element around it
+    Items items;
+    std::vector<bool> said;
+  };
+  for (const Row& row : {Row{7, true, {10, 7}, {false, false}}, Row{7, false, {10, 7}, {false, false}},
+                         Row{Fault{4}, true, {10, 20, 21}, {false, false, true, true}},
+                         Row{Fault{4}, false, {10, 20, 21}, {false, false, true, true}}}) {
+    CAPTURE(row.nested.has_value(), row.sink_says);
+    Items items;
+    std::vector<bool> said;
+    std::function<bool(Item)> again;
+    const auto producer = [&](Client& client, auto& emit) {
+      again = emit;
+      said.push_back(emit(Item(10 * client.id)));
+      said.push_back(emit(Item(10 * client.id + 1)));
+    };
+    const auto sink = [&](Item item) {
+      items.push_back(*item);
+      if (*item == 7) return false;
+      if (*item != 10) return true;
+      again(row.nested);
+      return row.sink_says;
+    };
+    planb::push_with_plan(two_steps(), producer, sink);
+    CHECK(items == row.items);
+    CHECK(said == row.said);
+  }
+}
+
+TEST_CASE("a producer that fails in its own words when its time is over has timed out, with these", "[push]") {
+  planb::testing::VirtualClock clock;
+  const auto producer = [&](Client&, auto& emit) {
+    clock.advance(std::chrono::seconds(2));
+    if (!emit(1)) throw planb::ProviderError(499, "gave up");
+  };
+  try {
+    planb::push_with_plan(two_steps(), producer, [](int) {}, {.budget = std::chrono::seconds(1), .clock = &clock});
+    FAIL_CHECK("no exception");
+  } catch (const planb::DeadlineExceeded& error) {
+    REQUIRE(error.report().last_cause() != nullptr);
+    CHECK(error.report().last_cause()->kind() == planb::CauseKind::timeout);
+    CHECK(error.report().last_cause()->status() == 499);
+  }
+}

@@ -821,3 +821,31 @@ TEST_CASE("without a time limit the token is the caller's own") {
 }
 
 #endif
+
+TEST_CASE("a wait that takes longer than it should, into what is reserved for later steps, leaves the step") {
+  const ExecutionPlan<Client> plan{
+      {.name = "first", .provide = Client{}, .attempts = 2, .schedule = planb::spaced(500ms)},
+      {.name = "second", .provide = Client{}, .reserve = 1s}};
+  for (const bool after_output : {false, true}) {
+    CAPTURE(after_output);
+    VirtualClock clock;
+    PlanRun<Client> run(plan, {.budget = 2s, .clock = &clock}, planb::PartialStream::prevent_fallback);
+    REQUIRE(run.next() == RunPhase::attempt);
+    if (after_output) CHECK(run.deliver());
+    run.fail(Cause::of(ProviderError(503)));
+    REQUIRE(run.next() == RunPhase::wait);
+    clock.advance(1200ms);
+    if (after_output) {
+      CHECK(run.next() == RunPhase::over);
+      CHECK(run.end() == RunEnd::deadline);
+    } else {
+      REQUIRE(run.next() == RunPhase::attempt);
+      CHECK(run.attempt().step_name == "second");
+    }
+    const RunReport report = run.report();
+    CHECK(report.steps[0].attempts == 1);
+    CHECK(report.steps[0].left == LeaveReason::out_of_time);
+    CHECK_FALSE(report.steps[0].skipped);
+    if (!after_output) run.succeed();
+  }
+}

@@ -336,3 +336,30 @@ TEST_CASE("a run by hand is over after its clock has thrown") {
   CHECK(run.next() == RunPhase::over);
   CHECK(run.end() == RunEnd::interrupted);
 }
+
+TEST_CASE("a clock that throws while it is decided what follows: the report names no reason that was not found") {
+  BrokenClock clock(0, true);
+  const ExecutionPlan<int> plan{{.name = "first", .provide = 1, .attempts = 3, .schedule = recurs(0)},
+                                {.name = "second", .provide = 2}};
+  PlanRun<int> run(plan, {.clock = &clock});
+  REQUIRE(run.next() == RunPhase::attempt);
+  CHECK_THROWS_WITH(run.fail(Cause::of(ProviderError(503))), "no clock");
+  CHECK(run.end() == RunEnd::interrupted);
+  REQUIRE(run.report().steps.size() == 1);
+  CHECK(run.report().steps[0].left == LeaveReason::none);
+}
+
+TEST_CASE("a clock that throws before the first output ends the attempt there") {
+  BrokenClock clock(1000, false);
+  const ExecutionPlan<int> plan{{.provide = 1, .first_timeout = 1h}, {.provide = 2}};
+  std::vector<bool> said;
+  const auto producer = committing(
+      [&](int&, auto& emit) {
+        said.push_back(emit(-1));
+        clock.break_at(0);
+        said.push_back(emit(-2));
+      },
+      [](int item) { return item > 0; }, 5);
+  CHECK_THROWS_WITH(push_with_plan(plan, producer, [](int) {}, {.clock = &clock}), "no clock");
+  CHECK(said == std::vector<bool>{true, false});
+}

@@ -475,3 +475,21 @@ TEST_CASE("a token lives as long as its attempt in a run by hand", "[stop]") {
 }
 
 #endif
+
+#if PLANB_HAS_STOP_TOKEN
+TEST_CASE("an acceptance check that throws after a stop was requested: the run was interrupted, by no rule") {
+  std::stop_source stop;
+  const planb::ExecutionPlan<int> plan{{.provide = 1, .attempts = 2}, {.provide = 2}};
+  const auto check = [&](int) -> bool {
+    stop.request_stop();
+    throw std::runtime_error("cancelled");
+  };
+  const auto result = planb::try_run_with_plan(plan, planb::accepting([](int& step) { return step; }, check),
+                                               {.stop = stop.get_token()});
+  REQUIRE_FALSE(result.has_value());
+  CHECK(result.report().end == planb::RunEnd::interrupted);
+  CHECK_FALSE(result.report().rule_error);
+  REQUIRE(result.report().last_cause() != nullptr);
+  CHECK(result.report().last_cause()->kind() == planb::CauseKind::interrupted);
+}
+#endif

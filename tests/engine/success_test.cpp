@@ -6,6 +6,8 @@
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -378,6 +380,14 @@ TEST_CASE("original style: what a rule threw leaves as itself, and the attempt's
   } catch (const std::logic_error& error) {
     CHECK(drivers::nested_text(error) == "value rejected: 1");
   }
+
+  // Not within itself.
+  const RetryPolicy rethrows{.classify = [](const Cause& cause) -> Verdict { cause.rethrow(); }};
+  const auto itself = drivers::observed("retry", [&](const RunOptions& options) {
+    retry(rethrows, [] { throw std::runtime_error("busy"); }, options);
+  });
+  CHECK(itself.thrown == "busy");
+  CHECK(itself.nested == "nothing");
 }
 
 namespace {
@@ -454,4 +464,67 @@ TEST_CASE("accepting() over a const value that can only be moved") {
   const auto give = [](int& i) -> const std::unique_ptr<int> { return std::make_unique<int>(i); };
   const auto answer = run_with_plan(two_steps, accepting(give, [](const std::unique_ptr<int>& p) { return *p == 2; }));
   CHECK(*answer == 2);
+}
+
+namespace {
+
+// Lets attempts pass unasked, until something worries it.
+class UnaskedGate final : public Gate {
+ public:
+  std::vector<std::string> notes;
+  std::function<void()> on_told;
+
+  UnaskedGate() { pass_.store(7); }
+  void worry() { pass_.store(0); }
+  Admission admit(const GateRequest&) override {
+    notes.emplace_back("asked");
+    return Permit(*this, 8);
+  }
+  [[nodiscard]] TimePoint opens_at(const GateRequest& request) const override { return request.now; }
+
+ private:
+  void on_outcome(std::uint64_t ticket, const GateOutcome& outcome) override {
+    notes.push_back((outcome.cause == nullptr ? "success " : "failure ") + std::to_string(ticket));
+    if (on_told) on_told();
+  }
+  void on_dropped(std::uint64_t ticket, bool) noexcept override { notes.push_back("dropped " + std::to_string(ticket)); }
+};
+
+}  // namespace
+
+TEST_CASE("a gate that let an attempt pass unasked hears of its success where something worried it meanwhile") {
+  using Notes = std::vector<std::string>;
+  const auto gate = std::make_shared<UnaskedGate>();
+  const ExecutionPlan<int> plan{{.provide = 1, .attempts = 2, .gate = gate}, {.provide = 2}};
+  int calls = 0;
+  const auto worries = [&](int& step) {
+    ++calls;
+    gate->worry();
+    return step;
+  };
+  SECTION("nothing did") {
+    CHECK(run_with_plan(plan, [](int& step) { return step; }) == 1);
+    CHECK(gate->notes == Notes{});
+    return;
+  }
+  SECTION("it is told") { CHECK(run_with_plan(plan, worries) == 1); }
+  SECTION("what it throws is dropped") {
+    gate->on_told = [] { throw std::runtime_error("gate"); };
+    CHECK(run_with_plan(plan, worries) == 1);
+  }
+  SECTION("but a defect leaves") {
+    gate->on_told = [] { throw Defect("a gate's bug"); };
+    CHECK_THROWS_AS(run_with_plan(plan, worries), Defect);
+  }
+  SECTION("where the answer was lost on its way, that leaves, whatever the gate throws") {
+    gate->on_told = [] { throw Defect("a gate's bug"); };
+    const auto fragile = [&](int& step) -> Fragile<int> {
+      trap = Trap{.moved = 1};
+      return Fragile<int>(worries(step));
+    };
+    CHECK_THROWS_WITH(run_with_plan(plan, fragile), "its move");
+    trap = {};
+  }
+  CHECK(calls == 1);
+  CHECK(gate->notes == Notes{"success 7"});
 }

@@ -419,6 +419,20 @@ TEST_CASE("a gate's defect at the first output is not lost where the attempt is 
   CHECK(gate->notes == Notes{"output", "success"});
 }
 
+TEST_CASE("a gate's defect at the first output is not lost where the attempt's acceptance check throws too",
+          "[gate][stream]") {
+  const auto gate = std::make_shared<NotingGate>();
+  gate->on_output = [] { throw Defect("a gate's bug"); };
+  const ExecutionPlan<int> plan{{.provide = 1, .gate = gate}, {.provide = 2}};
+  const auto producer = [](int& step, auto& emit) {
+    emit(1);
+    return step;
+  };
+  const auto check = [](int) -> bool { throw std::runtime_error("check"); };
+  CHECK_THROWS_AS(push_with_plan(plan, planb::accepting(producer, check), [](int) {}), Defect);
+  CHECK(gate->notes == Notes{"output", "dropped"});
+}
+
 TEST_CASE("the first element of a stream lets others past a half-open breaker", "[gate][stream][field-41]") {
   for (const Driver driver : {Driver::push, Driver::pull, Driver::by_hand}) {
     for (const bool fails : {false, true}) {

@@ -778,3 +778,45 @@ TEST_CASE("a closed breaker that counts failures in a row costs no reading of th
   CHECK(run(planb::circuit_breaker({.failure_threshold = 5})) == 0);
   CHECK(run(planb::circuit_breaker({.failure_ratio = 0.5})) > 0);  // a window needs the time
 }
+
+namespace {
+
+// Shut, and says why in its own words.
+class WordyGate final : public planb::Gate {
+ public:
+  planb::GateRefusal words;
+
+  Admission admit(const planb::GateRequest& request) override {
+    if (request.now < words.opens_at) return words;
+    return Permit(*this, 1);
+  }
+  [[nodiscard]] TimePoint opens_at(const planb::GateRequest&) const override { return words.opens_at; }
+  [[nodiscard]] planb::GateRefusal refusal(const planb::GateRequest&) const override { return words; }
+
+ private:
+  void on_outcome(std::uint64_t, const planb::GateOutcome&) override {}
+  void on_dropped(std::uint64_t, bool) noexcept override {}
+};
+
+}  // namespace
+
+TEST_CASE("of a gate that refuses a step twice, the report has the last words") {
+  for (const char* const last : {"second", ""}) {
+    const auto gate = std::make_shared<WordyGate>();
+    const ExecutionPlan<FakeProvider> plan{
+        {.provide = failing("alpha"), .attempts = 3, .schedule = planb::spaced(1s), .gate = gate}};
+    VirtualClock clock;
+    PlanRun<FakeProvider> run(plan, {.clock = &clock});
+    REQUIRE(run.next() == RunPhase::attempt);
+    gate->words = {.opens_at = at(1s), .text = "first", .gate = "one"};
+    run.fail(Cause::of(ProviderError(503)));
+    CHECK(run.report().steps[0].gate_text == "first");
+    CHECK(run.report().steps[0].gate == "one");
+    REQUIRE(run.next() == RunPhase::wait);
+    clock.advance(1s);
+    gate->words = {.opens_at = at(1min), .text = last, .gate = "other"};
+    CHECK(run.next() == RunPhase::over);
+    CHECK(run.report().steps[0].gate_text == last);
+    CHECK(run.report().steps[0].gate == "other");
+  }
+}

@@ -63,6 +63,7 @@ TEST_CASE("an attempt knows whether another can follow, in its step and in the r
        {{.provide = 1, .attempts = 2, .retry_while = yes}, {.provide = 2}},
        "?n yn yy"},
       {"a schedule decides", {{.provide = 1, .attempts = 2, .schedule = planb::recurs(5)}}, "?? yy"},
+      {"a classifier decides", {{.provide = 1, .attempts = 2, .classify = retry}}, "?? yy"},
       {"a schedule alone", {{.provide = 1, .schedule = planb::recurs(1)}}, "?? ??"},
       {"a classifier may end the run", {{.provide = 1, .classify = retry}, {.provide = 2}}, "y? yy"},
       {"only a guarded step follows", {{.provide = 1, .attempts = 2}, {.provide = 2, .enter_when = no}}, "nn y?"},

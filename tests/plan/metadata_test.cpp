@@ -41,6 +41,8 @@ struct SeenAtTheEnd {
 
 TEST_CASE("outside any attempt the metadata is {0, 0}", "[metadata]") {
   CHECK(CurrentMetadata::get() == Metadata{0, 0});
+  CHECK(CurrentMetadata::get() != Metadata{0, 1});
+  CHECK(CurrentMetadata::get() != Metadata{1, 0});
   STATIC_REQUIRE(std::is_trivially_copyable_v<Metadata>);
   STATIC_REQUIRE(sizeof(Metadata) == 8);
   STATIC_REQUIRE(noexcept(CurrentMetadata::get()));

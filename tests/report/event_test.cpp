@@ -642,6 +642,31 @@ TEST_CASE("an Event is one of the four, and is not made of them by accident", "[
             planb::overloaded{[](const AttemptStart& e) { return e.attempt; }, [](const auto&) { return 0; }}) == 3);
 }
 
+TEST_CASE("an Event is assigned from one of any kind, and from itself", "[event]") {
+  AttemptFailure failure;
+  failure.step_name = "a name that is too long to be held in place";
+  failure.cause = Cause::of(planb::ProviderError(503, "busy"));
+  const Event source(failure);
+  Event event{AttemptStart()};
+  event = source;
+  REQUIRE(event.get_if<AttemptFailure>() != nullptr);
+  CHECK(event.get_if<AttemptStart>() == nullptr);
+  CHECK(to_string(event) == to_string(source));
+  CHECK(source.get_if<AttemptFailure>()->step_name == failure.step_name);  // a copy
+  const Event& same = event;
+  event = same;
+  CHECK(to_string(event) == to_string(source));
+  Event& itself = event;
+  event = std::move(itself);
+  CHECK(to_string(event) == to_string(source));
+
+  Event other{StepSkipped()};
+  other = std::move(event);
+  CHECK(to_string(other) == to_string(source));
+  other = Event(AttemptSuccess());
+  CHECK(other.get_if<AttemptSuccess>() != nullptr);
+}
+
 namespace {
 
 template <class E>
@@ -675,7 +700,13 @@ TEST_CASE("an event as a line", "[event]") {
   failure.cause = Cause::of(planb::ProviderError(503, "service unavailable"));
   CHECK(line({.kind = NextMove::retry}) == start + ", retry");
   CHECK(line({.kind = NextMove::retry, .delay = 20ms}) == start + ", retry in 20 ms");
-  CHECK(line({.kind = NextMove::next_step, .reason = LeaveReason::attempts_spent}) == start + ", next step");
+  for (const LeaveReason granted : {LeaveReason::none, LeaveReason::classified, LeaveReason::not_retryable,
+                                    LeaveReason::attempts_spent}) {
+    CHECK(line({.kind = NextMove::next_step, .reason = granted}) == start + ", next step");
+  }
+  CHECK(line({.kind = NextMove::next_step, .reason = LeaveReason::schedule_ended}) ==
+        start + ", next step: schedule ended");
+  CHECK(line({.kind = NextMove::next_step, .reason = LeaveReason::gate_closed}) == start + ", next step: gate closed");
   CHECK(line({.kind = NextMove::next_step, .reason = LeaveReason::wait_too_long}) ==
         start + ", next step: wait too long");
   CHECK(line({.kind = NextMove::next_step, .reason = LeaveReason::out_of_time}) == start + ", next step: out of time");
@@ -695,6 +726,10 @@ TEST_CASE("an event as a line", "[event]") {
   CHECK(to_string(event_of<AttemptStart>(1, 0, "")) == "AttemptStart #1 step=0");
   CHECK(to_string(event_of<AttemptSuccess>(4, 2, "local")) == "AttemptSuccess #4 step=2 local");
   CHECK(to_string(Event(event_of<AttemptStart>(1, 0, "a\nb"))) == "AttemptStart #1 step=0 a b");
+  auto output = event_of<planb::FirstOutput>(2, 1, "local");
+  output.after = 1500ms;
+  CHECK(to_string(output) == "FirstOutput #2 step=1 local after 1.5 s");
+  CHECK(to_string(Event(output)) == to_string(output));
 
   CHECK(to_string(skipped("wide", planb::SkipReason::declined)) == "StepSkipped step=1 wide declined");
   CHECK(to_string(skipped("", planb::SkipReason::out_of_time)) == "StepSkipped step=1 out of time");

@@ -76,6 +76,17 @@ TEST_CASE("every value of every public enumeration has its name as its label, an
   CHECK(check_labels<planb::MetricType>() == 2);
 }
 
+TEST_CASE("a reason as a text, and that of no value", "[labels]") {
+  using planb::LeaveReason;
+  const std::vector<std::string> texts{"none",          "not worth retrying here", "not worth retrying",
+                                       "attempts used up", "schedule ended",       "wait too long",
+                                       "out of time",   "gate closed",             "after partial output"};
+  for (std::size_t i = 0; i != texts.size(); ++i) CHECK(to_string(static_cast<LeaveReason>(i)) == texts[i]);
+  CHECK(to_string(static_cast<LeaveReason>(200)) == std::string("unknown"));
+  CHECK(to_string(static_cast<planb::SkipReason>(200)) == std::string("unknown"));
+  CHECK(to_string(static_cast<planb::RunEnd>(200)) == std::string("unknown"));
+}
+
 TEST_CASE("a label is a constant, and no other word is taken for it", "[labels]") {
   STATIC_REQUIRE(to_label(planb::FailureClass::rate_limited) == "rate_limited");
   STATIC_REQUIRE(parse_label<planb::FailureClass>("rate_limited") == planb::FailureClass::rate_limited);

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -234,6 +235,22 @@ TEST_CASE("value() throws the type that the end says, with the last error nested
   check(std::move(nothing), std::type_identity<planb::PlanExhausted>());
 }
 
+TEST_CASE("value() throws PlanExhausted for every end that has no type of its own", "[plan_result]") {
+  for (const RunEnd end : {RunEnd::running, RunEnd::succeeded, RunEnd::exhausted, RunEnd::defect}) {
+    const PlanResult<int> result(planb::PlanError(planb::RunReport{.end = end}));
+    CHECK_THROWS_AS(result.value(), planb::PlanExhausted);
+    CHECK(result.report().end == end);
+  }
+}
+
+TEST_CASE("a report that throws takes the value with it", "[plan_result]") {
+  REQUIRE(Live::count == 0);
+  const auto make = [] { return Live(); };
+  CHECK_THROWS_AS(PlanResult<Live>(std::in_place, make, []() -> planb::RunReport { throw std::bad_alloc(); }),
+                  std::bad_alloc);
+  CHECK(Live::count == 0);
+}
+
 TEST_CASE("value() of a result that another thread, or nobody, handles nests nothing unrelated", "[plan_result]") {
   planb::testing::VirtualClock clock;
   const auto result = try_run_with_plan(two_steps(), [](Client& c) { return c.id; }, {.budget = 0s, .clock = &clock});
@@ -421,5 +438,10 @@ TEST_CASE("an assignment whose value throws leaves a result in one of its states
     CHECK(result->id == 2);
     result = made(false, Moody(3));
     CHECK_FALSE(result.has_value());
+    const planb::PlanError later{planb::RunReport{.end = RunEnd::deadline}};
+    result = PlanResult<Moody>(later);
+    REQUIRE_FALSE(result.has_value());
+    CHECK(result.error().end() == RunEnd::deadline);
+    CHECK(&result.error().report() == &later.report());
   }
 }

@@ -133,6 +133,17 @@ TEST_CASE("the last cause is the last failure, also where steps were skipped aft
   CHECK(result.report().last_cause()->message() == "attempt 1");
 }
 
+TEST_CASE("a report whose steps are missing names nobody, and has no last cause", "[report]") {
+  planb::RunReport report;
+  report.answered_step = 1;
+  CHECK(report.answered_by().empty());
+  CHECK(report.fell_back());
+  report.steps.emplace_back();
+  report.last_failed = 0;
+  CHECK(report.last_cause() == nullptr);
+  CHECK_FALSE(planb::RunReport(report).last_cause());
+}
+
 TEST_CASE("a step without a name goes by its index", "[report]") {
   const ExecutionPlan<Client> plan{{.provide = Client{1}}, {.provide = Client{2}}};
   const auto answered = try_run_with_plan(plan, answers_at(2));
@@ -262,3 +273,19 @@ TEST_CASE("an interruption keeps the error that the attempt left", "[report]") {
   CHECK(result.report().last_cause()->get_if<Fault>()->id == 7);
 }
 #endif
+
+TEST_CASE("a report that a handler of a failure asks for has each step's own cause", "[report]") {
+  const planb::ExecutionPlan<int> plan{{.name = "one", .provide = 1}, {.name = "two", .provide = 2}};
+  planb::PlanRun<int>* asked = nullptr;
+  std::vector<std::string> seen;
+  const planb::RunOptions options{.on_event = [&](const planb::AttemptFailure&) {
+    for (const planb::StepReport& step : asked->report().steps) seen.push_back(step.cause->message());
+  }};
+  planb::PlanRun<int> run(plan, options);
+  asked = &run;
+  for (const char* const what : {"first", "second"}) {
+    REQUIRE(run.next() == planb::RunPhase::attempt);
+    run.fail(planb::Cause::of(planb::ProviderError(503, what)));
+  }
+  CHECK(seen == std::vector<std::string>{"first", "first", "second"});
+}

@@ -137,6 +137,43 @@ TEST_CASE("a report's text is bounded, whatever the errors say and however many 
   CHECK(result.report().steps[299].cause->message().size() == long_text.size());
 }
 
+TEST_CASE("a report that says less has a text, too") {
+  planb::RunReport report;
+  report.end = RunEnd::running;
+  report.delivered = 2;
+  CHECK(report.to_string() == "plan running");  // whether that output is partial is not known yet
+  report.end = RunEnd::exhausted;
+  CHECK(report.to_string() == "plan exhausted after partial output (2 elements)");
+  report.delivered = 0;
+
+  planb::StepReport& step = report.steps.emplace_back();
+  step.skipped = planb::SkipReason::gate_closed;
+  CHECK(report.to_string() == "plan exhausted: step 0: skipped, gate closed");
+  step.opens_at = TimePoint{9s};
+  CHECK(report.to_string() == "plan exhausted: step 0: skipped, gate closed");
+  step.opens_in = 4s;
+  CHECK(report.to_string() == "plan exhausted: step 0: skipped, gate closed for 4 s");
+  step.opens_at.reset();
+  CHECK(report.to_string() == "plan exhausted: step 0: skipped, gate closed");
+}
+
+TEST_CASE("one step that a report's text has no room for is one step") {
+  planb::RunReport report;
+  report.end = RunEnd::exhausted;
+  const std::string name(64, 'n');
+  int index = 0;
+  while (report.to_string().size() <= 2'000) {
+    planb::StepReport& step = report.steps.emplace_back();
+    step.name = name;
+    step.index = index++;
+  }
+  CHECK_THAT(report.to_string(), !ContainsSubstring(" more "));
+  report.steps.emplace_back();
+  CHECK_THAT(report.to_string(), Catch::Matchers::EndsWith("; and 1 more step"));
+  report.steps.emplace_back();
+  CHECK_THAT(report.to_string(), Catch::Matchers::EndsWith("; and 2 more steps"));
+}
+
 TEST_CASE("an error's text cannot forge lines of its own in a log") {
   const ExecutionPlan<FakeProvider> plan{
       {.name = "al\npha", .provide = failing(503, "busy\r\n2026-01-01 ERROR forged\x1b[2J\x7f")}};

@@ -50,10 +50,10 @@ class PushStream : public PushState<Rule, HeldElement<PushStream<Sink, Rule>, bo
     if constexpr (Rule::holds) {
       // A sink may come back to emit().
       for (HeldBack<Element> held = this->held_.take(); !held.empty(); held.drop_front()) {
-        if (!this->open_ || !held.front().give_to(*this)) return false;
+        if (!held.front().give_to(*this)) return false;
       }
     }
-    return this->open_;
+    return true;
   }
 
  private:
@@ -76,7 +76,9 @@ class PushStream : public PushState<Rule, HeldElement<PushStream<Sink, Rule>, bo
 
   template <class X>
   bool give(X&& element) {
-    return this->deliver() && this->resume(call_sink(std::forward<X>(element)));
+    if (!this->deliver()) return false;
+    const bool wants_more = call_sink(std::forward<X>(element));
+    return this->open_ && this->resume(wants_more);  // what ended it when the sink came back to emit() stands
   }
 
   template <class X>

@@ -38,7 +38,9 @@ class [[nodiscard]] PlanResult {
 
   // A run that succeeded: `make()` gives the value, in place; `report()` is asked after that.
   template <class Make, class Report>
-  PlanResult(std::in_place_t, Make&& make, Report&& report) : value_(stored(make)), has_value_(true) {
+  PlanResult(std::in_place_t, Make&& make, Report&& report) : has_value_(true) {
+    // Not by a member initialiser: where the report throws, that ends the value's life by itself.
+    ::new (static_cast<void*>(std::addressof(value_))) Stored(stored(make));
     struct Undo {
       PlanResult* result;
       ~Undo() {

@@ -92,7 +92,8 @@ class PushState {
       bool commits = false;
       const auto ask = [&] { commits = rule_.commits(std::as_const(element)); };
       if (!detail::is_answered(failure_.room(), ask)) return fail();
-      if (!commits) return open_ ? Pass::held_back : Pass::refused;
+      if (!open_) return Pass::refused;  // the predicate came back to emit(), and that ended it
+      if (!commits) return Pass::held_back;
     }
     return Pass::given;
   }
