@@ -459,6 +459,10 @@ TEMPLATE_TEST_CASE("an error says the same in whatever way an attempt fails with
   CAPTURE(TestType::name);
   const Said says = TestType::says();
   Ways<TestType> ways;
+  if constexpr (!PLANB_STABLE_EXCEPTIONS && std::is_same_v<TestType, MoveOnly>) {
+    CHECK(ways.returned() == says);  // thrown it cannot be found: nothing can copy it
+    return;
+  }
   CHECK(ways.thrown() == says);
   CHECK(ways.returned() == says);
   CHECK(ways.run_thrown() == says);
