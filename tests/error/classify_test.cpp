@@ -470,6 +470,19 @@ TEST_CASE("a connection that failed is retried, thrown or returned, from either 
 #endif
 }
 
+TEST_CASE("a connection that failed stays one, whatever ran out of time within it") {
+  struct Nesting : std::nested_exception {
+    std::error_code code = std::make_error_code(std::errc::connection_refused);
+  };
+  try {
+    throw planb::AttemptTimeout();
+  } catch (...) {
+    const Cause cause = Cause::of(Nesting());
+    CHECK(http()(cause).failure_class == FailureClass::connection);
+    CHECK(http().on_timeout(end_of_run).on_connection(next_and_alert)(cause) == next_and_alert);
+  }
+}
+
 TEST_CASE("a system error that is not about a connection is unknown") {
   for (const std::errc code : {std::errc::permission_denied, std::errc::no_such_file_or_directory,
                                std::errc::not_enough_memory, std::errc::invalid_argument, std::errc::no_space_on_device,
@@ -517,6 +530,21 @@ TEST_CASE("a timeout is retried, unless the error that it left says something el
   CHECK(http()(late(thrown(provider_error(400)))) == end_of_run);
   CHECK(http()(late(thrown(provider_error(429, "insufficient_quota")))) == next_and_alert);
   CHECK(http()(late(Cause::of(LlmError{0, "context_length_exceeded", {}, {}}))) == next_guarded);
+}
+
+TEST_CASE("an error that no handler for std::exception takes is read as the ProviderError that it is, too") {
+  struct Two : ProviderError, std::logic_error {
+    explicit Two(int s) : ProviderError(s, "two"), std::logic_error("two") {}
+  };
+  CHECK(http()(thrown(Two(401))) == next_and_alert);
+  CHECK(http()(thrown(Two(400))) == end_of_run);
+  CHECK(http()(thrown(Two(0))) == retry_here);  // nobody answered
+}
+
+TEST_CASE("verdicts are the same where the same is to be done") {
+  CHECK(next_step == Verdict{Action::next_step, false, FailureClass::quota});
+  CHECK(next_step != next_and_alert);
+  CHECK(next_step != retry_here);
 }
 
 TEST_CASE("a bug in the program and a cancellation are nobody's error to be retried") {
