@@ -127,6 +127,7 @@ class HttpFailure : public std::runtime_error {
 };
 
 // A transfer library's: no status, and a number for what went wrong.
+enum class Curl { ok, could_not_connect = 7 };
 struct CurlError {
   int result = 0;
 };
@@ -162,6 +163,11 @@ class Expected {
 template <>
 struct planb::error_traits<CurlError> {
   static std::string code(const CurlError& e) { return e.result == 7 ? "connection_error" : ""; }
+};
+
+template <>
+struct planb::error_traits<Curl> {
+  static std::string code(Curl e) { return e == Curl::could_not_connect ? "connection_error" : ""; }
 };
 
 template <>
@@ -1000,6 +1006,23 @@ TEST_CASE("error_traits give a type what it has no members for") {
                          .on_code("connection_error", Verdict{Action::retry, true});
   CHECK(verdict_on(named, CurlError{7}) == Verdict{Action::retry, true});
   CHECK(verdict_on(named, CurlError{6}) == next_step);
+}
+
+TEST_CASE("an enumeration that a plan names beside classes is read as itself, and is none of them") {
+  const auto named = http_classifier<Curl, LlmError>(ContentRefusal::abort);
+  const ExecutionPlan<int> plan{{.provide = 1, .classify = named}, {.provide = 2, .classify = named}};
+  const auto call = [](int& step) -> Expected<int, LlmError> {
+    if (step == 1) return LlmError{503, {}, {}, {}};
+    throw Curl::could_not_connect;
+  };
+  const AttemptLog log;
+  static_cast<void>(try_run_with_plan(plan, call, {.on_event = log}));
+  const auto failures = log.of<planb::AttemptFailure>();
+  REQUIRE(failures.size() == 2);
+  CHECK(failures[0].cause.status() == 503);
+  CHECK(failures[0].cause.code().empty());
+  CHECK(failures[1].cause.status() == std::nullopt);
+  CHECK(failures[1].cause.code() == "connection_error");
 }
 
 TEST_CASE("a member `code` of type std::error_code tells a connection that failed") {
