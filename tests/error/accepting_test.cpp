@@ -408,6 +408,54 @@ TEST_CASE("traits that give the value by value: what was checked is what comes b
 // --- Move-only values and references
 // ----------------------------------------------------------------------------------
 
+namespace {
+
+// A text, whether it is a value or an error.
+struct Note {
+  std::string text;
+  bool failed = false;
+};
+
+}  // namespace
+
+template <>
+struct planb::result_traits<Note> {
+  static bool has_value(const Note& note) { return !note.failed; }
+  static std::string error(const Note& note) { return note.text; }
+  static std::string value(const Note& note) { return note.text; }
+  static Note from_error(std::string text) { return {std::move(text), true}; }
+};
+
+TEST_CASE("a refused value is not given back as the error, where errors are of its type") {
+  const auto empty = [](const std::string& text) { return text.empty(); };
+  const Note error = run_with_plan(answers<Note>({{"down", true}, {"refused"}}), accepting(give, empty));
+  CHECK(error.failed);
+  CHECK(error.text == "down");
+  CHECK_THROWS_AS(run_with_plan(answers<Note>({{"refused"}}), accepting(give, empty)), PlanExhausted);
+  CHECK_THROWS_AS(run_with_plan(answers<Note>({{"refused"}}), accepting(give, empty),
+                                {.failure = FailureStyle::original}),
+                  RejectedValue);
+
+  using Pointed = Outcome<int, std::exception_ptr>;
+  const Pointed down(std::make_exception_ptr(Fault{7}));
+  const auto positive = [](int i) { return i > 0; };
+  Pointed pointed = run_with_plan(answers<Pointed>({down, Pointed(-1)}), accepting(give, positive));
+  REQUIRE_FALSE(pointed.has_value());
+  CHECK_THROWS_AS(std::rethrow_exception(pointed.error()), Fault);
+}
+
+TEST_CASE("a text that was thrown by pointer is not given back as a returned one") {
+  const auto call = [](int& step) -> Note {
+    if (step == 1) return {"returned", true};
+    throw "thrown";
+  };
+  CHECK(run_with_plan(answers<int>({1, 2}), call).text == "returned");
+  CHECK_THROWS_AS(run_with_plan(answers<int>({2}), call), PlanExhausted);
+  const planb::RunOptions original{.failure = FailureStyle::original};
+  CHECK(run_with_plan(answers<int>({1, 2}), call, original).text == "returned");
+  CHECK_THROWS_AS(run_with_plan(answers<int>({2}), call, original), const char*);
+}
+
 TEST_CASE("a move-only value is checked in place, and moved out whole") {
   const auto call = [](int& i) { return std::make_unique<int>(i); };
   const auto check = [](const std::unique_ptr<int>& value) { return *value == 2; };

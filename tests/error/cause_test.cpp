@@ -14,6 +14,7 @@
 #include <string>
 #include <system_error>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -608,6 +609,7 @@ TEST_CASE("a cause can be thrown again as what it was", "[cause]") {
   CHECK(throws_as<int>(Cause::of(42)));
   CHECK(throws_as<std::string>(Cause::of(std::string("text"))));
   CHECK(throws_as<planb::AttemptTimeout>(Cause::timed_out()));
+  CHECK_THROWS_WITH(Cause::timed_out().rethrow(), "timed out");
   CHECK(throws_as<planb::Defect>(Cause::of(planb::Defect("bug"))));
 
   try {
@@ -722,6 +724,21 @@ TEST_CASE("a refused value stays one where its attempt was late or stopped, too"
   }
 }
 
+TEST_CASE("a refused value that nests an error says nothing of it", "[cause]") {
+  struct Nesting : std::nested_exception {};
+  try {
+    throw ProviderError(503, "busy", "overloaded", 2s);
+  } catch (...) {
+    CHECK(Cause::of(Nesting()).status() == 503);
+    const Cause refused = planb::detail::CauseAccess::of_value(Nesting());
+    CHECK(refused.status() == std::nullopt);
+    CHECK(refused.code().empty());
+    CHECK(refused.retry_after() == std::nullopt);
+    CHECK(refused.get_if<Nesting>() != nullptr);
+    CHECK(refused.get_if<std::nested_exception>() == nullptr);
+  }
+}
+
 TEST_CASE("a refused value is thrown as RejectedValue, with the value in its cause", "[cause]") {
   Cause cause = Cause::of(std::string("no"));
   planb::detail::CauseAccess::set_rejected(cause);
@@ -749,8 +766,10 @@ TEST_CASE("a cause in one line begins with its status", "[cause]") {
       {Cause::of(Coded{503, "503 service unavailable"}), "503 service unavailable"},
       {Cause::of(Coded{503, "503"}), "503"},
       {Cause::of(Coded{503, "5031 items"}), "503 5031 items"},
+      {Cause::of(Coded{503, "503: unavailable"}), "503: unavailable"},
       {Cause::of(Coded{0, "no route to host"}), "no route to host"},
       {Cause::of(Coded{0, ""}), "unknown error"},
+      {Cause::of(planb::Defect("")), "unknown error"},
       {current(ProviderError(503, "service unavailable")), "503 service unavailable"},
       {current(ProviderError(503)), "503"},
       {current(LlmError(503)), "llm failed"},
@@ -933,6 +952,95 @@ TEST_CASE("of several bases that are named each is read, thrown or returned", "[
   });
 }
 
+TEST_CASE("a named type that the error is not, or that says nothing of it, leaves the word to the next", "[cause]") {
+  struct Status {
+    int status = 429;
+  };
+  struct Other {
+    std::string code = "other";
+  };
+  struct Silent {
+    std::string code;
+  };
+  struct Code {
+    std::string code = "slow";
+  };
+  struct Thrown : Status, Silent, Code {};  // neither code is its own
+  for (const bool returned : {false, true}) {
+    INFO((returned ? "returned" : "thrown"));
+    Cause cause = returned ? Cause::of(Thrown()) : thrown(Thrown());
+    name<Status, Other, Silent, Code>(cause);
+    CHECK(cause.status() == 429);
+    CHECK(cause.code() == "slow");
+    CHECK(cause.retry_after() == std::nullopt);
+  }
+}
+
+namespace {
+
+template <int I>
+struct Numbered {
+  int status = 400 + I;
+};
+
+template <int... I>
+void name_numbered(Cause& cause, std::integer_sequence<int, I...>) {
+  name<Numbered<I>...>(cause);
+}
+
+template <int I>
+struct SecondBase : Plain, Tag {
+  explicit SecondBase(int t) : Tag{t} {}
+};
+
+template <int I>
+void find_second_base() {
+  for (const int tag : {I + 1, I + 100}) {
+    const Cause cause = Cause::of(SecondBase<I>(tag));
+    REQUIRE(cause.get_if<Tag>() != nullptr);
+    CHECK(cause.get_if<Tag>()->tag == tag);
+    const Cause other = thrown(SecondBase<I>(tag));
+    CHECK(other.get_if<Fatal>() == nullptr);
+    REQUIRE(other.get_if<Tag>() != nullptr);
+    CHECK(other.get_if<Tag>()->tag == tag);
+  }
+}
+
+template <int... I>
+void find_second_bases(std::integer_sequence<int, I...>) {
+  (find_second_base<I>(), ...);
+}
+
+}  // namespace
+
+TEST_CASE("a plan may name any number of types, and errors of any number of types may be looked into", "[cause]") {
+  const auto last_of_many = [](Cause cause) {
+    name_numbered(cause, std::make_integer_sequence<int, 70>());
+    return cause;
+  };
+  CHECK(last_of_many(thrown(Numbered<0>())).status() == 400);
+  CHECK(last_of_many(thrown(Numbered<31>())).status() == 431);
+  CHECK(last_of_many(thrown(Numbered<32>())).status() == 432);
+  CHECK(last_of_many(thrown(Numbered<69>())).status() == 469);
+  CHECK(last_of_many(Cause::of(Numbered<69>())).status() == 469);
+  CHECK(last_of_many(thrown(Plain())).status() == std::nullopt);
+  find_second_bases(std::make_integer_sequence<int, 40>());
+}
+
+TEST_CASE("a returned class with virtual functions need be no std::exception", "[cause]") {
+  struct Virtual {
+    Virtual() = default;
+    Virtual(const Virtual&) = default;
+    Virtual& operator=(const Virtual&) = default;
+    virtual ~Virtual() = default;
+    [[nodiscard]] virtual int status() const { return 503; }
+  };
+  const Cause cause = Cause::of(Virtual());
+  CHECK(cause.get_if<std::exception>() == nullptr);
+  CHECK(cause.get_if<Virtual>() != nullptr);
+  CHECK(cause.status() == 503);
+}
+
 TEST_CASE("what is only seen as a base is kept as much as can be", "[cause]") {
   struct Own : std::logic_error {
     Own() : std::logic_error("base") {}
@@ -975,6 +1083,18 @@ TEST_CASE("what is only seen as a base is kept as much as can be", "[cause]") {
   });
   each(static_cast<const std::exception&>(own), [](const Cause& cause) { CHECK(cause.message() == "own"); });
   each(std::logic_error("itself"), [](const Cause& cause) { CHECK(cause.message() == "itself"); });
+  struct SameText : std::runtime_error {
+    SameText() : std::runtime_error("same") {}
+  };
+  const SameText same;
+  each(static_cast<const std::runtime_error&>(same), [](const Cause& cause) {
+    CHECK(cause.message() == "same");
+    try {
+      cause.rethrow();
+    } catch (const std::runtime_error& e) {
+      CHECK(typeid(e) == typeid(std::runtime_error));  // no other class is needed for that
+    }
+  });
 }
 
 TEST_CASE("what cannot be copied is taken where it is being handled, and else its text", "[cause]") {

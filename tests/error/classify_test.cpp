@@ -127,6 +127,7 @@ class HttpFailure : public std::runtime_error {
 };
 
 // A transfer library's: no status, and a number for what went wrong.
+enum class Curl { ok, could_not_connect = 7 };
 struct CurlError {
   int result = 0;
 };
@@ -162,6 +163,11 @@ class Expected {
 template <>
 struct planb::error_traits<CurlError> {
   static std::string code(const CurlError& e) { return e.result == 7 ? "connection_error" : ""; }
+};
+
+template <>
+struct planb::error_traits<Curl> {
+  static std::string code(Curl e) { return e == Curl::could_not_connect ? "connection_error" : ""; }
 };
 
 template <>
@@ -481,6 +487,19 @@ TEST_CASE("a connection that failed is retried, thrown or returned, from either 
 #endif
 }
 
+TEST_CASE("a connection that failed stays one, whatever ran out of time within it") {
+  struct Nesting : std::nested_exception {
+    std::error_code code = std::make_error_code(std::errc::connection_refused);
+  };
+  try {
+    throw planb::AttemptTimeout();
+  } catch (...) {
+    const Cause cause = Cause::of(Nesting());
+    CHECK(http()(cause).failure_class == FailureClass::connection);
+    CHECK(http().on_timeout(end_of_run).on_connection(next_and_alert)(cause) == next_and_alert);
+  }
+}
+
 TEST_CASE("a system error that is not about a connection is unknown") {
   for (const std::errc code : {std::errc::permission_denied, std::errc::no_such_file_or_directory,
                                std::errc::not_enough_memory, std::errc::invalid_argument, std::errc::no_space_on_device,
@@ -528,6 +547,21 @@ TEST_CASE("a timeout is retried, unless the error that it left says something el
   CHECK(http()(late(thrown(provider_error(400)))) == end_of_run);
   CHECK(http()(late(thrown(provider_error(429, "insufficient_quota")))) == next_and_alert);
   CHECK(http()(late(Cause::of(LlmError{0, "context_length_exceeded", {}, {}}))) == next_guarded);
+}
+
+TEST_CASE("an error that no handler for std::exception takes is read as the ProviderError that it is, too") {
+  struct Two : ProviderError, std::logic_error {
+    explicit Two(int s) : ProviderError(s, "two"), std::logic_error("two") {}
+  };
+  CHECK(http()(thrown(Two(401))) == next_and_alert);
+  CHECK(http()(thrown(Two(400))) == end_of_run);
+  CHECK(http()(thrown(Two(0))) == retry_here);  // nobody answered
+}
+
+TEST_CASE("verdicts are the same where the same is to be done") {
+  CHECK(next_step == Verdict{Action::next_step, false, FailureClass::quota});
+  CHECK(next_step != next_and_alert);
+  CHECK(next_step != retry_here);
 }
 
 TEST_CASE("a bug in the program and a cancellation are nobody's error to be retried") {
@@ -983,6 +1017,23 @@ TEST_CASE("error_traits give a type what it has no members for") {
                          .on_code("connection_error", Verdict{Action::retry, true});
   CHECK(verdict_on(named, CurlError{7}) == Verdict{Action::retry, true});
   CHECK(verdict_on(named, CurlError{6}) == next_step);
+}
+
+TEST_CASE("an enumeration that a plan names beside classes is read as itself, and is none of them") {
+  const auto named = http_classifier<Curl, LlmError>(ContentRefusal::abort);
+  const ExecutionPlan<int> plan{{.provide = 1, .classify = named}, {.provide = 2, .classify = named}};
+  const auto call = [](int& step) -> Expected<int, LlmError> {
+    if (step == 1) return LlmError{503, {}, {}, {}};
+    throw Curl::could_not_connect;
+  };
+  const AttemptLog log;
+  static_cast<void>(try_run_with_plan(plan, call, {.on_event = log}));
+  const auto failures = log.of<planb::AttemptFailure>();
+  REQUIRE(failures.size() == 2);
+  CHECK(failures[0].cause.status() == 503);
+  CHECK(failures[0].cause.code().empty());
+  CHECK(failures[1].cause.status() == std::nullopt);
+  CHECK(failures[1].cause.code() == "connection_error");
 }
 
 TEST_CASE("a member `code` of type std::error_code tells a connection that failed") {

@@ -159,6 +159,14 @@ TEST_CASE("the outermost error that says something is read", "[wrapped]") {
   CHECK(middle.code() == "overloaded");
   CHECK(middle.retry_after() == Duration(2s));
 
+  const Cause own_code = wrapped(busy, ProviderError(0, "no status", "overloaded"));
+  CHECK(own_code.status() == std::nullopt);
+  CHECK(own_code.code() == "overloaded");
+
+  const Cause layer = wrapped(busy, ProviderError(503, "no code"), text);
+  CHECK(layer.status() == 503);
+  CHECK(layer.code().empty());
+
   const Cause no_more = wrapped(busy, ProviderError(0, {}, {}, 1s), text);
   CHECK(no_more.status() == 429);
   CHECK(no_more.retry_after() == Duration(1s));

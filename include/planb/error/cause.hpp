@@ -229,7 +229,7 @@ class Cause {
   [[nodiscard]] const void* find_by(detail::TypeId type,
                                     const void* (*in_returned)(const detail::ErrorOps& ops, const void* error),
                                     const void* (*in_thrown)(const detail::Thrown& thrown)) const;
-  void move_from(Cause& other) noexcept;
+  void move_from(Cause& other) noexcept;  // of what is not held inside
   void destroy() noexcept;
 
   CauseKind kind_ = CauseKind::error;
@@ -314,7 +314,7 @@ struct CauseAccess {
   template <class Use>
   static void any_named(const Cause& cause, unsigned what, Use use) {
     const void* const error = cause.object();
-    if (cause.named_ == 0 || error == nullptr || cause.is_value_) return;
+    if (cause.named_ == 0 || error == nullptr) return;  // a value has no names
     const NamedSet& set = named_sets[cause.named_];
     if ((set.reads & what) == 0) return;
     const bool is_base = cause.held_ == Cause::Held::thrown && !cause.as<Thrown>().exact;  // the object is more
@@ -399,7 +399,6 @@ struct CauseAccess {
         return std::nullopt;
       }
       void* const object = const_cast<void*>(cause.object());
-      if (object == nullptr) return std::nullopt;
       if constexpr (is_borrowed_text<E>) {
         return static_cast<BorrowedText<E>*>(static_cast<OwnedText<E>*>(object))->original;
       } else {

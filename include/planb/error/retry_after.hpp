@@ -121,7 +121,8 @@ void for_each_header(const Headers& headers, Use use) {
   }
 }
 
-// The limit that a header of such a name is about: the name without `part`, and without what tells its unit.
+// The limit that a header of such a name is about: the name without `part`, which is in it, and without what tells its
+// unit.
 struct LimitName {
   LimitName(std::string_view name, std::string_view part) noexcept;
 

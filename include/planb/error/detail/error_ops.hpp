@@ -495,7 +495,7 @@ class SharedErrorPtr {
   }
 
   SharedErrorPtr(const SharedErrorPtr& other) noexcept : shared_(other.shared_) {
-    if (shared_ != nullptr) shared_->owners.fetch_add(1, std::memory_order_relaxed);
+    shared_->owners.fetch_add(1, std::memory_order_relaxed);
   }
   SharedErrorPtr(SharedErrorPtr&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
   SharedErrorPtr& operator=(const SharedErrorPtr&) = delete;
@@ -658,7 +658,7 @@ struct NamedSet {
 // By numbers that a Cause has room for; 0 is no set. A few in a program, which keeps them.
 class NamedSets {
  public:
-  // 0 where there is no room left.
+  // Of at least one type. 0 where there is no room left.
   [[nodiscard]] std::uint16_t number_of(const ErrorOps* const* types, std::size_t count) noexcept;
 
   // Those of a set, and then `types`.

@@ -289,14 +289,10 @@ PLANB_COLD PLANB_DECL bool CauseAccess::visit_wrapped(const Cause& outer, bool (
     }
     if (carried != nullptr && inner.held_ == Cause::Held::nothing) {
       at = carried;  // lives in what carries it
-    } else {
-      if (carried != nullptr) {
-        // has been copied, to be looked at for more types
+    } else {  // or has been copied, to be looked at for more types
 #if PLANB_HAS_EXCEPTIONS
-      } else if (inner.held_ == Cause::Held::nothing && wraps.carrier == nullptr && wraps.nesting != nullptr) {
-        inner = Cause::of(wraps.nesting->nested_ptr());
+      if (wraps.carrier == nullptr && wraps.nesting != nullptr) inner = Cause::of(wraps.nesting->nested_ptr());
 #endif
-      }
       if (inner.held_ == Cause::Held::nothing) return false;
       if (names != nullptr) name(inner, names->types.get(), names->count);
       layer = std::move(inner);
@@ -333,17 +329,12 @@ PLANB_DECL Cause::Cause(const Cause& other)
 }
 
 PLANB_DECL void Cause::move_from(Cause& other) noexcept {
-  switch (held_) {
-    case Held::nothing: break;
-    case Held::thrown:
-      ::new (static_cast<void*>(room_)) detail::Thrown(std::move(other.as<detail::Thrown>()));
-      other.as<detail::Thrown>().~Thrown();
-      break;
-    case Held::inside: ops_->move(other.room_, room_); break;
-    case Held::shared:
-      ::new (static_cast<void*>(room_)) detail::SharedErrorPtr(std::move(other.as<detail::SharedErrorPtr>()));
-      other.as<detail::SharedErrorPtr>().~SharedErrorPtr();
-      break;
+  if (held_ == Held::thrown) {
+    ::new (static_cast<void*>(room_)) detail::Thrown(std::move(other.as<detail::Thrown>()));
+    other.as<detail::Thrown>().~Thrown();
+  } else {
+    ::new (static_cast<void*>(room_)) detail::SharedErrorPtr(std::move(other.as<detail::SharedErrorPtr>()));
+    other.as<detail::SharedErrorPtr>().~SharedErrorPtr();
   }
 }
 

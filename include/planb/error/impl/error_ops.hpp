@@ -82,7 +82,6 @@ PLANB_COLD PLANB_DECL bool has_bases([[maybe_unused]] TypeId type) noexcept {
 }
 
 PLANB_DECL std::uint16_t NamedSets::number_of(const ErrorOps* const* types, std::size_t count) noexcept {
-  if (count == 0) return 0;
   NamedSet* made = nullptr;
   for (unsigned i = 0; i != most; ++i) {
     std::atomic<const NamedSet*>* const place = place_for(i);

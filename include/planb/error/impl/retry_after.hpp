@@ -42,7 +42,6 @@ PLANB_DECL std::optional<Duration> longest_hint(std::string_view list, std::chro
 
 PLANB_DECL LimitName::LimitName(std::string_view name, std::string_view part) noexcept {
   const std::size_t at = HintReader::find_part(name, part);
-  if (at == name.size()) return;
   before = name.substr(0, at);
   after = name.substr(at + part.size());
   for (const std::string_view unit : {"-ms", "-after"}) {
