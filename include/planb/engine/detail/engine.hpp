@@ -152,7 +152,7 @@ class Engine {
   }
 
   [[nodiscard]] RunReport report() const;
-  // The report of a success, before a handler is notified of it. Where there is no memory for it, it says less: its
+  // The report of a success with times, before a handler is notified of it. Where there is no memory for it, it says less: its
   // steps are missing.
   [[nodiscard]] RunReport success_report();
 
@@ -348,7 +348,7 @@ class Engine {
   // The run has begun, or is over: where that is to be noted or notified.
   void begin_run() noexcept;
   void begin_wait(Now& now) {
-    if (timed_ && waits_since_ == no_deadline) waits_since_ = now();
+    if (timed_) waits_since_ = now();
   }
   void end_wait(Now& now);
   void note_waited() noexcept;

@@ -62,9 +62,8 @@ PLANB_COLD PLANB_DECL StopToken Attempt::stop_token() const {
 #if PLANB_HAS_STOP_TOKEN
   if (site_->clock != nullptr) {
     if (site_->own_stop == nullptr) {
-      const StopToken none;
       site_->own_stop = std::make_unique<detail::AttemptStop>(
-          site_->stop != nullptr ? *site_->stop : none, *site_->clock, site_->deadline.load(std::memory_order_relaxed));
+          *site_->stop, *site_->clock, site_->deadline.load(std::memory_order_relaxed));
     }
     return site_->own_stop->token();
   }
