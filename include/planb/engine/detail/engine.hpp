@@ -152,8 +152,8 @@ class Engine {
   }
 
   [[nodiscard]] RunReport report() const;
-  // The report of a success with times, before a handler is notified of it. Where there is no memory for it, it says less: its
-  // steps are missing.
+  // The report of a success with times, before a handler is notified of it. Where there is no memory for it, it says less:
+  // its steps are missing.
   [[nodiscard]] RunReport success_report();
 
   // Before the first next(): the report is to have times. It has them too where there is a handler.
