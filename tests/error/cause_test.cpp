@@ -952,15 +952,20 @@ TEST_CASE("of several bases that are named each is read, thrown or returned", "[
   });
 }
 
+namespace {
+
+struct Silent {
+  std::string code;
+};
+
+}  // namespace
+
 TEST_CASE("a named type that the error is not, or that says nothing of it, leaves the word to the next", "[cause]") {
   struct Status {
     int status = 429;
   };
   struct Other {
     std::string code = "other";
-  };
-  struct Silent {
-    std::string code;
   };
   struct Code {
     std::string code = "slow";
@@ -986,6 +991,23 @@ struct Numbered {
 template <int... I>
 void name_numbered(Cause& cause, std::integer_sequence<int, I...>) {
   name<Numbered<I>...>(cause);
+}
+
+template <int I>
+struct Loud {  // says more than each of the next two
+  int status = 400 + I;
+  std::string code = "loud";
+};
+struct OwnStatus {
+  int status = 429;
+};
+struct OwnCode {
+  std::string code = "slow";
+};
+
+template <int... I>
+void name_loud(Cause& cause, std::integer_sequence<int, I...>) {
+  name<OwnStatus, OwnCode, Loud<I>...>(cause);
 }
 
 template <int I>
@@ -1024,6 +1046,11 @@ TEST_CASE("a plan may name any number of types, and errors of any number of type
   CHECK(last_of_many(thrown(Numbered<69>())).status() == 469);
   CHECK(last_of_many(Cause::of(Numbered<69>())).status() == 469);
   CHECK(last_of_many(thrown(Plain())).status() == std::nullopt);
+  struct Hidden : OwnStatus, OwnCode, Silent {};  // its code is not its own
+  Cause hidden = thrown(Hidden());
+  name_loud(hidden, std::make_integer_sequence<int, 70>());
+  CHECK(hidden.status() == 429);
+  CHECK(hidden.code() == "slow");
   find_second_bases(std::make_integer_sequence<int, 40>());
 }
 
