@@ -399,6 +399,7 @@ struct CauseAccess {
         return std::nullopt;
       }
       void* const object = const_cast<void*>(cause.object());
+      if (object == nullptr) return std::nullopt;  // never; without it GCC warns, with -Wnull-dereference
       if constexpr (is_borrowed_text<E>) {
         return static_cast<BorrowedText<E>*>(static_cast<OwnedText<E>*>(object))->original;
       } else {
