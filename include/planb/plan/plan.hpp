@@ -112,7 +112,14 @@ namespace detail {
 class ExitWatch {
  public:
   static void begin_run() noexcept {
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wexit-time-destructors"  // it is for the thread's end
+#endif
     thread_local const AtThreadsEnd watch;  // there from now on; as a member, GCC for Windows would define it twice
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
     ++runs_;
   }
   static void end_run() noexcept { --runs_; }
