@@ -4,10 +4,6 @@
 #include <planb/coro.hpp>
 #include <planb/planb.hpp>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -16,6 +12,7 @@
 #include <vector>
 
 #include "../no_exceptions/check.hpp"
+#include "../no_exceptions/last_words.hpp"
 
 namespace {
 
@@ -26,24 +23,8 @@ Plan make() { return Plan{{.name = "only", .provide = 1}}; }
 // What the process of `fn` said on its standard error, and whether it ended itself.
 template <class Fn>
 std::string said_by(Fn fn) {
-  constexpr int aborted = 86;
-  int ends[2];
-  if (pipe(ends) != 0) return "no pipe";
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    std::signal(SIGABRT, [](int) { _exit(aborted); });  // an emulator of another machine has words of its own for the rest
-    fn();
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string text;
-  char room[512];
-  for (ssize_t n = 0; (n = read(ends[0], room, sizeof room)) > 0;) text.append(room, static_cast<std::size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return (WIFEXITED(status) && WEXITSTATUS(status) == aborted ? "aborted: " : "ended: ") + text;
+  const check::LastWords words = check::last_words(fn);
+  return (words.aborted ? "aborted: " : "ended: ") + words.text;
 }
 
 const std::string complaint =

@@ -3,8 +3,6 @@
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
-#include <csignal>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,8 +16,7 @@
 #endif
 
 #if defined(__unix__)
-#include <sys/wait.h>
-#include <unistd.h>
+#include "last_words.hpp"
 #endif
 
 #if PLANB_HAS_EXCEPTIONS || PLANB_HAS_RTTI
@@ -254,32 +251,11 @@ void with_tl_expected() {}
 #endif
 
 #if defined(__unix__)
-// Runs `fn` in a child, which it is to end by abort(), and gives what the child wrote to stderr.
+// What `fn` writes to stderr before it ends the program by abort().
 template <class Fn>
 std::string last_words(Fn fn) {
-  constexpr int aborted = 86;
-  int ends[2];
-  if (pipe(ends) != 0) return "no pipe";
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], 2);
-    close(ends[0]);
-    std::signal(SIGABRT, [](int) { _exit(aborted); });  // an emulator of another machine has words of its own for the rest
-    fn();
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string words;
-  char buffer[512];
-  for (;;) {
-    const ssize_t n = read(ends[0], buffer, sizeof buffer);
-    if (n <= 0) break;
-    words.append(buffer, static_cast<std::size_t>(n));
-  }
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == aborted ? words : "did not abort: " + words;
+  const check::LastWords words = check::last_words(fn);
+  return words.aborted ? words.text : "did not abort: " + words.text;
 }
 
 void what_cannot_be_told_ends_the_program() {
