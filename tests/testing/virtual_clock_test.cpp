@@ -271,7 +271,6 @@ TEST_CASE("a timer's call may replace its own timer", "[virtual_clock]") {
   CHECK(fired == std::vector<Duration>{10ms, 20ms, 30ms});
 }
 
-// A new timer mostly gets the memory of the one that was destroyed last.
 TEST_CASE("a timer that another thread sets for a time that has passed fires when the call that runs is over",
           "[virtual_clock]") {
   VirtualClock clock;
@@ -307,6 +306,7 @@ TEST_CASE("a timer that another thread sets for a time that has passed fires whe
   CHECK(order == "the call then the other");
 }
 
+// A new timer mostly gets the memory of the one that was destroyed last.
 TEST_CASE("destroying a timer in whose place a running one was does not wait for that one's call", "[virtual_clock]") {
   VirtualClock clock;
   std::mutex mutex;
