@@ -233,11 +233,14 @@ TEST_CASE("an over-aligned context is aligned in every driver") {
     CHECK(element == 1);
   }
   const auto sleep = [](Duration) -> Task<> { co_return; };
-  for (int i = 0; i != 8; ++i) {  // frames of several places
-    const auto room = std::make_unique<char[]>(static_cast<std::size_t>(16 + 16 * i));
-    sync_wait(co_run_with_plan<Task<>>(
+  std::vector<std::unique_ptr<char[]>> between;  // frames of several places
+  std::vector<Task<>> tasks;
+  for (int i = 0; i != 8; ++i) {
+    between.push_back(std::make_unique<char[]>(i % 2 == 0 ? 24 : 40));
+    tasks.push_back(co_run_with_plan<Task<>>(
         plan, [&](Lanes& lanes) -> Task<> { co_return look(lanes); }, sleep));
   }
+  for (Task<>& task : tasks) sync_wait(std::move(task));
   PlanRun<Lanes> run(plan);
   const auto slot = std::make_unique<ContextSlot<Lanes>>();
   REQUIRE(run.next() == RunPhase::attempt);

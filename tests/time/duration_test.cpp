@@ -1,6 +1,7 @@
 // Durations given as options: any unit, saturated, and the longest one is no limit. Whatever drives the run.
 #include <planb/coro.hpp>
 #include <planb/drive/task.hpp>
+#include <planb/observe/explain.hpp>
 #include <planb/planb.hpp>
 #include <planb/testing.hpp>
 
@@ -284,6 +285,20 @@ TEST_CASE("the shortest duration of any unit is no time at all", "[duration]") {
     CHECK_FALSE(refusal_of([&] { static_cast<void>(planb::circuit_breaker({.open_for = shortest})); }).empty());
     CHECK_FALSE(refusal_of([&] { static_cast<void>(planb::circuit_breaker({.longest_hint = shortest})); }).empty());
   });
+}
+
+TEST_CASE("a negative duration keeps its sign in any unit", "[duration]") {
+  CHECK(SaturatedDuration(-5s) == -5s);
+  CHECK(OptionalDuration(-1500us) == -1500us);
+  CHECK(SaturatedDuration(std::chrono::duration<std::int64_t, std::pico>(-2999)) == -2ns);
+  CHECK(SaturatedDuration(std::chrono::duration<double>(-0.25)) == -250ms);
+  CHECK(SaturatedDuration(std::chrono::duration<std::int8_t, std::ratio<1, 3>>(-1)) == -333'333'333ns);
+}
+
+TEST_CASE("a step whose limits are the longest duration is a step without them", "[duration]") {
+  const ExecutionPlan<int> plain{{.name = "only", .provide = 1}};
+  const ExecutionPlan<int> longest{{.name = "only", .provide = 1, .timeout = most, .first_timeout = most}};
+  CHECK(to_string(planb::explain(longest)) == to_string(planb::explain(plain)));
 }
 
 TEST_CASE("what is not a number is zero", "[duration]") {
