@@ -262,8 +262,8 @@ int main() {
       "  30 ms  unlucky: AttemptFailure #3 step=1 anthropic 503 status 503, next step",
       "  30 ms  unlucky: AttemptStart #4 step=2 local",
       "  30 ms  unlucky: AttemptSuccess #4 step=2 local",
-      "  30 ms  unlucky: RunFinish succeeded, openai: 2 attempts, last 503 status 503; anthropic: 503 status 503; "
-      "local: answered",
+      ("  30 ms  unlucky: RunFinish succeeded, openai: 2 attempts, last 503 status 503; anthropic: 503 status 503; "
+       "local: answered"),
       "  32 ms  busy: AttemptStart #2 step=0 openai",
       "  40 ms  slow: AttemptFailure #1 step=0 openai timed out, next step",
       "  40 ms  slow: AttemptStart #2 step=1 anthropic",

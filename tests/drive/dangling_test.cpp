@@ -136,6 +136,31 @@ TEST_CASE("std::mem_fn of a member that would refer to an attempt's own context 
   CHECK(*try_run_with_plan(plan, name) == Llm().vendor);
 }
 
+namespace {
+
+struct Asked {
+  [[nodiscard]] static int answer(const planb::Attempt& attempt) { return attempt.attempt; }
+  [[nodiscard]] int ask(const planb::Attempt& attempt) const { return answer(attempt); }
+  [[nodiscard]] std::vector<int> list(const planb::Attempt&) const { return {1, 2}; }
+  void push(const std::function<void(int)>& emit) const { emit(7); }
+  [[nodiscard]] Task<int> ask_later(const planb::Attempt& attempt) const { co_return answer(attempt); }
+};
+
+}  // namespace
+
+TEST_CASE("std::mem_fn is called with its attempt where the member takes one, in every driver") {
+  const auto plan = plan_of<Asked>([] { return Asked(); });
+  CHECK(run_with_plan(plan, std::mem_fn(&Asked::ask)) == 1);
+  CHECK(*try_run_with_plan(plan, std::mem_fn(&Asked::ask)) == 1);
+  int sum = 0;
+  for (const int element : stream_with_plan(plan, std::mem_fn(&Asked::list))) sum += element;
+  CHECK(sum == 3);
+  push_with_plan(plan, std::mem_fn(&Asked::push), [&](int element) { sum += element; });
+  CHECK(sum == 10);
+  const auto sleep = [](Duration) -> Task<> { co_return; };
+  CHECK(sync_wait(co_run_with_plan<Task<int>>(plan, std::mem_fn(&Asked::ask_later), sleep)) == 1);
+}
+
 TEST_CASE("a context that is a reference to a const client") {
   const Llm there;
   const auto plan = plan_of<std::reference_wrapper<const Llm>>(std::cref(there));

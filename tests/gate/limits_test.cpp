@@ -330,6 +330,15 @@ TEST_CASE("a retry budget begins full; retries take from it, successes add to it
   CHECK(budget.snapshot().available == 3);
 }
 
+TEST_CASE("what a success would add above a retry budget's burst is lost") {
+  RetryBudget budget({.ratio = 0.4, .burst = 1});
+  budget.admit(retry_at(at(0s))).permit->use();
+  for (int i = 0; i != 3; ++i) CHECK(passes(budget, at(1s)));  // 0.4, 0.8, 1
+  budget.admit(retry_at(at(1s))).permit->use();
+  for (int i = 0; i != 2; ++i) CHECK(passes(budget, at(1s)));  // 0.4, 0.8
+  CHECK(budget.admit(retry_at(at(1s))).refusal);
+}
+
 TEST_CASE("a retry budget takes back a permit whose attempt never began, and no other") {
   RetryBudget budget({.burst = 1});
   { const Admission unused = budget.admit(retry_at(at(0s))); }

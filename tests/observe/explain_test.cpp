@@ -331,7 +331,7 @@ TEST_CASE("explain: rows that are too long to be looked at one by one end where 
 }
 
 TEST_CASE("explain: the longest wait of a long row is the longest that there may be") {
-  constexpr int attempts = 200'000;
+  static constexpr int attempts = 200'000;
   const auto waits = [](planb::Schedule schedule) {
     return of({.provide = 1, .attempts = attempts, .schedule = std::move(schedule)}).worst.waits;
   };

@@ -45,9 +45,9 @@ struct AnyEmit {
 };
 struct EmitOrAttempt : AnyEmit, Attempt {};
 template <class F, class Ctx>
-concept LooksLikeProducer = std::is_invocable_v<F&, Ctx&, EmitOrAttempt&> &&
+concept LooksLikeProducer = takes<F, Ctx&, EmitOrAttempt&> &&
                             !OpensRange<std::remove_cv_t<std::invoke_result_t<F&, Ctx&, EmitOrAttempt&>>> &&
-                            std::is_invocable_v<F&, Ctx&, AnyEmit&>;
+                            takes<F, Ctx&, AnyEmit&>;
 
 template <class Ctx, class Env, class Source>
 [[nodiscard]] auto pull(const ExecutionPlan<Ctx, Env>& plan, Source&& source, const StreamOptions& options) {

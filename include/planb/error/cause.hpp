@@ -538,9 +538,7 @@ void Cause::keep(E&& error) {
 template <class E>
 void Cause::keep_object(E&& error) {
   using Given = std::remove_cvref_t<E>;
-  using Object =
-      typename std::conditional_t<detail::is_borrowed_text<Given>, std::type_identity<detail::BorrowedText<Given>>,
-                                  std::type_identity<Given>>::type;
+  using Object = std::conditional_t<detail::is_borrowed_text<Given>, detail::BorrowedText<Given>, Given>;
   static_assert(std::is_move_constructible_v<Object>, "planb: an error must be movable to be kept in a Cause");
   if constexpr (fits<Object>) {
     ::new (static_cast<void*>(room_)) Object(std::forward<E>(error));

@@ -74,6 +74,7 @@ namespace detail {
 template <class Rep, class Period>
 [[nodiscard]] Schedule delays(const std::vector<std::chrono::duration<Rep, Period>>& list) {
   std::vector<Duration> all;
+  all.reserve(list.size());
   for (const auto& delay : list) all.push_back(detail::checked("delays", "delay", delay));
   return detail::all_delays(std::move(all));
 }

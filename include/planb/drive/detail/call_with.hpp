@@ -14,14 +14,34 @@
 
 namespace planb::inline PLANB_ABI::detail {
 
+// A member of the context as the callable, by itself or as std::mem_fn keeps it.
+template <class F>
+constexpr bool is_member_call = std::is_member_function_pointer_v<F>;
+template <template <class...> class MemFn, class Member>
+  requires std::is_member_pointer_v<Member>
+constexpr bool is_member_call<MemFn<Member>> = true;
+
+// Whether an F can be called with these. What std::mem_fn of libc++ 19 gives does not compile where it is asked with more
+// than it takes: there its member is asked.
+template <class F, class... Args>
+constexpr bool takes = std::is_invocable_v<F&, Args...>;
+#if defined(_LIBCPP_VERSION)
+template <template <class...> class MemFn, class Member, class... Args>
+  requires std::is_member_pointer_v<Member>
+constexpr bool takes<MemFn<Member>, Args...> = std::is_invocable_v<const Member&, Args...>;
+template <template <class...> class MemFn, class Member, class... Args>
+  requires std::is_member_pointer_v<Member>
+constexpr bool takes<const MemFn<Member>, Args...> = std::is_invocable_v<const Member&, Args...>;
+#endif
+
 // Calls fn(args..., attempt) where it takes that, else fn(args...); members of a context as well. Always an lvalue.
 template <class F, class... Args>
-concept CallableWith = std::is_invocable_v<F&, Args..., const Attempt&> || std::is_invocable_v<F&, Args...>;
+concept CallableWith = takes<F, Args..., const Attempt&> || takes<F, Args...>;
 
 // Not by way of invoke_lvalue(): GCC copies what is returned once more for each function that hands it on.
 template <class F, class... Args>
 decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
-  constexpr bool takes_attempt = std::is_invocable_v<F&, Args..., const Attempt&>;
+  constexpr bool takes_attempt = takes<F, Args..., const Attempt&>;
   if constexpr (std::is_member_pointer_v<std::remove_const_t<F>>) {
     if constexpr (takes_attempt) {
       return detail::invoke_member(fn, std::forward<Args>(args)..., attempt);
@@ -38,13 +58,6 @@ decltype(auto) call_with(F& fn, const Attempt& attempt, Args&&... args) {
 // A context that the plan makes for an attempt and ends with it; not one that refers to what is elsewhere.
 template <class Ctx>
 constexpr bool ends_with_attempt = !std::is_reference_v<Ctx> && !std::is_pointer_v<Ctx> && !is_reference_wrapper<Ctx>;
-
-// A member of the context as the callable, by itself or as std::mem_fn keeps it.
-template <class F>
-constexpr bool is_member_call = std::is_member_function_pointer_v<F>;
-template <template <class...> class MemFn, class Member>
-  requires std::is_member_pointer_v<Member>
-constexpr bool is_member_call<MemFn<Member>> = true;
 
 template <class Ctx, class F>
 constexpr bool is_getter = is_member_call<std::remove_const_t<F>> && ends_with_attempt<Ctx>;

@@ -87,12 +87,14 @@ constexpr bool fits_frame = std::is_void_v<T> || std::is_reference_v<T>;
 template <class T>
 requires std::is_object_v<T>
 constexpr bool fits_frame<T> = alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+template <class... T>
+constexpr bool all_fit_frame = (fits_frame<T> && ...);  // NOLINT(misc-redundant-expression): T may be the same twice
 
 // All that awaiting an A puts into a frame.
 template <class Promise, class A>
-constexpr bool fits_frame_awaited = fits_frame<A> && fits_frame<typename transformed<Promise, A>::type> &&
-                                    fits_frame<std::remove_reference_t<AwaiterOf<typename transformed<Promise, A>::type>>> &&
-                                    fits_frame<AwaitedIn<Promise, A>>;
+constexpr bool fits_frame_awaited =
+    all_fit_frame<A, typename transformed<Promise, A>::type,
+                  std::remove_reference_t<AwaiterOf<typename transformed<Promise, A>::type>>, AwaitedIn<Promise, A>>;
 
 // An object in a frame: on the heap where the frame would misalign it.
 template <class T>
@@ -149,17 +151,19 @@ typename Body::Raw call_attempt(const Body& body, typename Body::Room& room, con
   return body.invoke(room, attempt);
 }
 
+template <class As, class Kept, class F>
+void keep_if_answer(std::remove_reference_t<As>& value, F& fn, FailureKeeper& failure, AnswerRoom<Kept>& answer) {
+  if (!detail::check<As>(value, fn, failure)) return;
+  failure.answered();
+  answer.keep(std::forward<As>(value));
+}
+
 // Looks at what awaiting gave, and keeps it as what the run gives. From here on nothing may lead to another attempt
 // where it is an answer: neither its copy nor its move, whatever they throw.
 template <class R, class Kept, class Given, class F>
 void keep_answer(Given&& given, F& fn, FailureKeeper& failure, AnswerRoom<Kept>& answer) {
-  const auto look = [&]<class As>(std::type_identity<As>, std::remove_reference_t<As>& value) {
-    if (!detail::check<As>(value, fn, failure)) return;
-    failure.answered();
-    answer.keep(std::forward<As>(value));
-  };
   if constexpr (std::is_reference_v<R>) {
-    look(std::type_identity<R>(), given);
+    detail::keep_if_answer<R>(given, fn, failure, answer);
   } else if constexpr (ResultType<R> && !std::is_same_v<Given, R>) {  // is read, and comes back, as a value of its own
     bool good = false;
     if (!detail::is_answered(failure.room(), [&] { good = detail::has_value(std::as_const(given)); })) {
@@ -169,9 +173,9 @@ void keep_answer(Given&& given, F& fn, FailureKeeper& failure, AnswerRoom<Kept>&
     if (good) failure.answered();
     R own(std::forward<Given>(given));
     failure.clear();
-    look(std::type_identity<R>(), own);
+    detail::keep_if_answer<R>(own, fn, failure, answer);
   } else {
-    look(std::type_identity<Given>(), given);
+    detail::keep_if_answer<Given>(given, fn, failure, answer);
   }
 }
 

@@ -422,6 +422,7 @@ template <class E, class Object = E>
   }
 #if PLANB_HAS_EXCEPTIONS
   if constexpr (std::is_class_v<E>) {
+    // NOLINTNEXTLINE(misc-throw-by-value-catch-by-reference): the address is what is asked for
     ops.throw_address = [](const void* error) { throw static_cast<const E*>(error); };
   }
 #endif
@@ -635,7 +636,7 @@ template <class B>
     const B* found = nullptr;
     try {
       ops.throw_address(error);
-    } catch (const B* base) {
+    } catch (const B* base) {  // NOLINT(misc-throw-by-value-catch-by-reference)
       found = base;
     } catch (...) {
       if (detail::unwinding()) throw;

@@ -36,13 +36,13 @@ PLANB_DECL AllOf::AllOf(std::vector<std::shared_ptr<Gate>> gates) : gates_(std::
 
 PLANB_DECL std::uint64_t AllOf::ticket_of(Taken::pointer permits) noexcept {
   std::uint64_t ticket = 0;
-  std::memcpy(&ticket, &permits, sizeof permits);
+  std::memcpy(&ticket, static_cast<const void*>(&permits), sizeof permits);
   return ticket;
 }
 
 PLANB_DECL AllOf::Taken::pointer AllOf::taken(std::uint64_t ticket) noexcept {
   Taken::pointer permits = nullptr;
-  std::memcpy(&permits, &ticket, sizeof permits);
+  std::memcpy(static_cast<void*>(&permits), &ticket, sizeof permits);
   return permits;
 }
 

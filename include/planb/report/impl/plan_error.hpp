@@ -56,21 +56,22 @@ class PLANB_VISIBLE RuleError final : public E, public std::nested_exception {
 // Returns where `thrown` is none of these, but of a type that nobody here can derive from.
 template <class... E>
 void throw_nesting_current(const std::exception& thrown) {
-  const auto is = [&]<class T>(const T*) {
-    if (typeid(thrown) == typeid(T)) throw RuleError<T>(static_cast<const T&>(thrown));
-  };
-  (is(static_cast<const E*>(nullptr)), ...);
+  ((typeid(thrown) == typeid(E) ? throw RuleError<E>(static_cast<const E&>(thrown)) : void()), ...);
 }
 #endif
 
 PLANB_COLD PLANB_DECL void throw_rule_error(const Cause& rule, [[maybe_unused]] const Cause* own) {
 #if PLANB_HAS_RTTI
-  const std::exception* const thrown = rule.get_if<std::exception>();
-  if (thrown != nullptr && own != nullptr && CauseAccess::tells(*own) && own->exception() != rule.exception()) {
+  if (own != nullptr && CauseAccess::tells(*own) && own->exception() != rule.exception() &&
+      rule.get_if<std::exception>() != nullptr) {
     try {
-      own->rethrow();
-    } catch (...) {
-      throw_nesting_current<std::runtime_error, std::logic_error, std::invalid_argument, std::out_of_range>(*thrown);
+      rule.rethrow();
+    } catch (const std::exception& thrown) {  // of its own type, also where what a Cause holds is a copy of the base
+      try {
+        own->rethrow();
+      } catch (...) {
+        throw_nesting_current<std::runtime_error, std::logic_error, std::invalid_argument, std::out_of_range>(thrown);
+      }
     }
   }
 #endif

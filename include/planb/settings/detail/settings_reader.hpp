@@ -68,6 +68,7 @@ class SettingsReader {
 
   [[nodiscard]] static std::vector<std::string_view> names(const std::vector<Target>& targets) {
     std::vector<std::string_view> result;
+    result.reserve(targets.size());
     for (const Target& target : targets) result.push_back(target.knob->name);
     return result;
   }

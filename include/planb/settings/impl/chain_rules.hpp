@@ -119,6 +119,7 @@ PLANB_DECL void check_gates(const Settings& settings, const GateChanges& changes
 
 PLANB_DECL std::shared_ptr<Gate> gate_of(const StepSettings& step, const GateChanges& changes) {
   std::vector<std::shared_ptr<Gate>> gates;
+  gates.reserve(step.gates.size());
   for (const SettingsText& gate : step.gates) gates.push_back(changes.find(gate.text));
   if (gates.empty()) return nullptr;
   if (gates.size() == 1) return gates.front();

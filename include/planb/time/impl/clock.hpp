@@ -30,7 +30,7 @@ PLANB_COLD PLANB_DECL void SteadyClock::sleep_until(TimePoint due, StopToken sto
 #else
   static_cast<void>(stop);
 #endif
-  std::unique_lock<std::mutex> lock(mutex);  // cppcheck-suppress localMutex ; on_stop shares it with another thread
+  std::unique_lock<std::mutex> lock(mutex);
   for (TimePoint t = now(); !stopped && t < due; t = now()) {
     // In slices: some implementations overflow on a time point that is centuries away.
     wake.wait_until(lock, (std::min)(due, detail::add(t, std::chrono::hours(1))));
