@@ -31,8 +31,15 @@ void* allocate(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
-// The other forms of new and delete call these.
+// The other forms of new and delete call these; that of new(std::nothrow) does not where a sanitizer has its own.
 void* operator new(std::size_t size) { return allocate(size, 1); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return allocate(size, 1);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocate(size, static_cast<std::size_t>(alignment));
 }

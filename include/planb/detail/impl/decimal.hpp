@@ -202,7 +202,7 @@ PLANB_DECL std::string with_point(std::string number) {
   const std::size_t start = number.find_first_of("0123456789");
   if (end == std::string::npos || end + 1 == number.size() || end < start) return number;  // -1, inf
   const std::size_t point = number.find_first_not_of("0123456789", start);
-  return number.replace(point, end + 1 - point, ".");
+  return number.replace(point, end + 1 - point, 1, '.');
 }
 
 }  // namespace planb::inline PLANB_ABI::detail
