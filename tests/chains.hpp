@@ -36,7 +36,7 @@ using Strings = std::vector<std::string>;
                                   [&](const planb::AttemptSuccess& e) { line(e, "success"); },
                                   [&](const planb::AttemptFailure& e) {
                                     line(e, "failure");
-                                    lines.back() += " " + std::to_string(e.cause.status().value_or(0));
+                                    lines.back().append(1, ' ').append(std::to_string(e.cause.status().value_or(0)));
                                   },
                                   [&](const planb::StepSkipped&) { lines.push_back("skipped"); }, [](const auto&) {}});
   }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -38,6 +39,15 @@ std::vector<const ErrorOps*> chosen(unsigned bits) {
   return all;
 }
 
+std::uint16_t number_of(NamedSets& sets, unsigned bits) {
+  const auto all = chosen(bits);
+  return sets.number_of(all.data(), all.size());
+}
+std::uint16_t joined(NamedSets& sets, std::uint16_t set, unsigned bits) {
+  const auto all = chosen(bits);
+  return sets.joined(set, all.data(), all.size());
+}
+
 bool holds(const NamedSet& set, const std::vector<const ErrorOps*>& all) {
   return set.count == all.size() && std::equal(all.begin(), all.end(), set.types.get());
 }
@@ -46,43 +56,27 @@ bool holds(const NamedSet& set, const std::vector<const ErrorOps*>& all) {
 
 TEST_CASE("there is room for 1,024 sets of named types, each of which keeps its number", "[cause]") {
   static constinit NamedSets sets;  // which keeps them, as the program's own do
-  std::set<std::uint16_t> numbers;
-  for (unsigned bits = 1; bits <= 1024; ++bits) {
-    const auto all = chosen(bits);
-    const std::uint16_t number = sets.number_of(all.data(), all.size());
+  std::map<unsigned, std::uint16_t> numbers;
+  for (unsigned bits = 1; bits <= 1024; ++bits) numbers[bits] = number_of(sets, bits);
+  std::set<std::uint16_t> different;
+  for (const auto& [bits, number] : numbers) {
     REQUIRE(number != 0);
-    REQUIRE(numbers.insert(number).second);
-    REQUIRE(holds(sets[number], all));
+    REQUIRE(different.insert(number).second);
+    REQUIRE(holds(sets[number], chosen(bits)));
+    REQUIRE(number_of(sets, bits) == number);
   }
-  for (unsigned bits = 1; bits <= 1024; ++bits) {
-    const auto all = chosen(bits);
-    const std::uint16_t number = sets.number_of(all.data(), all.size());
-    REQUIRE(numbers.count(number) == 1);
-    REQUIRE(holds(sets[number], all));
-  }
-  const auto one_more = chosen(1025);
-  CHECK(sets.number_of(one_more.data(), one_more.size()) == 0);
+  CHECK(number_of(sets, 1025) == 0);
 
   // What finds no room leaves a Cause with the set that it has.
-  const auto first = chosen(1);
-  const auto number = sets.number_of(first.data(), first.size());
-  CHECK(sets.joined(number, one_more.data(), one_more.size()) == number);
-  CHECK(sets.joined(0, one_more.data(), one_more.size()) == 0);
+  CHECK(joined(sets, numbers[1], 1025) == numbers[1]);
+  CHECK(joined(sets, 0, 1025) == 0);
 }
 
 TEST_CASE("sets of named types are joined, each type once, the first ones first", "[cause]") {
   static constinit NamedSets sets;
-  const auto number_of = [&](unsigned bits) {
-    const auto all = chosen(bits);
-    return sets.number_of(all.data(), all.size());
-  };
-  const auto joined = [&](std::uint16_t set, unsigned bits) {
-    const auto all = chosen(bits);
-    return sets.joined(set, all.data(), all.size());
-  };
-  CHECK(joined(number_of(0b011), 0b001) == number_of(0b011));
-  CHECK(joined(number_of(0b011), 0b110) == number_of(0b111));
-  CHECK(joined(number_of(0b100), 0b011) != number_of(0b111));
-  CHECK(holds(sets[joined(number_of(0b100), 0b011)], {types[2], types[0], types[1]}));
-  CHECK(joined(0, 0b101) == number_of(0b101));
+  CHECK(joined(sets, number_of(sets, 0b011), 0b001) == number_of(sets, 0b011));
+  CHECK(joined(sets, number_of(sets, 0b011), 0b110) == number_of(sets, 0b111));
+  CHECK(joined(sets, number_of(sets, 0b100), 0b011) != number_of(sets, 0b111));
+  CHECK(holds(sets[joined(sets, number_of(sets, 0b100), 0b011)], {types[2], types[0], types[1]}));
+  CHECK(joined(sets, 0, 0b101) == number_of(sets, 0b101));
 }

@@ -208,7 +208,8 @@ TEST_CASE("a failure tells what the step decided", "[event]") {
     planb::Step<Client> step{.name = "one", .provide = Client{1}};
     row.arm(step);
     std::vector<planb::Step<Client>> steps{step};
-    if (!row.last_step) steps.push_back({.name = "two", .provide = Client{2}});
+    const planb::Step<Client> second{.name = "two", .provide = Client{2}};
+    if (!row.last_step) steps.push_back(second);
     const planb::testing::AttemptLog log;
     const auto result =
         try_run_with_plan(ExecutionPlan<Client>(steps), fail_at_first, {.on_event = log, .clock = &clock});

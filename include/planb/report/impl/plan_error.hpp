@@ -53,24 +53,26 @@ class PLANB_VISIBLE RuleError final : public E, public std::nested_exception {
   explicit RuleError(const E& error) : E(error) {}
 };
 
-// Returns where `thrown` is none of these, but of a type that nobody here can derive from.
-template <class... E>
+// Returns where `thrown` is no E, but perhaps of a type that nobody here can derive from.
+template <class E>
 void throw_nesting_current(const std::exception& thrown) {
-  ((typeid(thrown) == typeid(E) ? throw RuleError<E>(static_cast<const E&>(thrown)) : void()), ...);
+  if (typeid(thrown) == typeid(E)) throw RuleError<E>(static_cast<const E&>(thrown));
 }
 #endif
 
 PLANB_COLD PLANB_DECL void throw_rule_error(const Cause& rule, [[maybe_unused]] const Cause* own) {
 #if PLANB_HAS_RTTI
-  if (own != nullptr && CauseAccess::tells(*own) && own->exception() != rule.exception() &&
-      rule.get_if<std::exception>() != nullptr) {
+  if (own != nullptr && CauseAccess::tells(*own) && own->exception() != rule.exception()) {
     try {
       rule.rethrow();
     } catch (const std::exception& thrown) {  // of its own type, also where what a Cause holds is a copy of the base
       try {
         own->rethrow();
       } catch (...) {
-        throw_nesting_current<std::runtime_error, std::logic_error, std::invalid_argument, std::out_of_range>(thrown);
+        throw_nesting_current<std::runtime_error>(thrown);
+        throw_nesting_current<std::logic_error>(thrown);
+        throw_nesting_current<std::invalid_argument>(thrown);
+        throw_nesting_current<std::out_of_range>(thrown);
       }
     }
   }
